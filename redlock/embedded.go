@@ -1,0 +1,68 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// embedded is a [Master] in memory. It always votes; what it holds ends with
+// the process.
+type embedded struct {
+	name  string
+	clock Clock
+	queue callQueue
+	store *store // used by run alone
+}
+
+func newEmbedded(place int, clock Clock) *embedded {
+	return &embedded{name: fmt.Sprintf("embedded-%d", place+1), clock: clock, queue: newCallQueue(), store: newStore()}
+}
+
+// Name is "embedded-1" and so on.
+func (e *embedded) Name() string { return e.name }
+
+// Down is empty unless the queue is full.
+func (e *embedded) Down() string {
+	if e.queue.length() >= queueLimit {
+		return "queue full"
+	}
+	return ""
+}
+
+// Send queues the call.
+func (e *embedded) Send(c *Call) bool { return e.queue.push(c) }
+
+// run applies calls until ctx ends.
+func (e *embedded) run(ctx context.Context) {
+	var calls []*Call
+	for ctx.Err() == nil {
+		select {
+		case <-e.queue.wake:
+		case <-ctx.Done():
+		}
+		calls = e.queue.take(calls)
+		for _, c := range calls {
+			c.Deliver(e.apply(c))
+		}
+	}
+}
+
+func (e *embedded) apply(c *Call) Answer {
+	now := e.clock.Now()
+	if c.Deadline < now || !c.Wanted() {
+		return Answer{Status: Unsent, Reason: "no answer in time"}
+	}
+	// Its wall clock is one millisecond ahead: 0 is no expiry time.
+	window := c.Window
+	if c.About != [2]time.Duration{} {
+		window = Window{c.About[0].Milliseconds() + 1, c.About[1].Milliseconds() + 2}
+	}
+	v := e.store.apply(now.Milliseconds()+1, c.Table, window)
+	return Answer{Status: Answered, Votes: true, Before: v.before, Mine: v.mine, Applied: v.applied,
+		Expiry: Window{From: v.expiry, To: v.expiry}}
+}
+
+func (e *embedded) report() MasterReport {
+	return MasterReport{Name: e.name, State: "votes", Votes: true, Server: "embedded, in memory", RunID: e.name, Queue: e.queue.length()}
+}

@@ -1,0 +1,201 @@
+package redlock
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// flight is the engine's side of an [Op] from Start to its last answer: one
+// round, or several if the first did not decide. Its mutex guards its rounds.
+type flight struct {
+	q        *Quorum
+	class    class
+	began    time.Duration
+	deadline time.Duration
+	validity time.Duration // how long after the first send a grant may be claimed
+	followed atomic.Bool
+
+	mu         sync.Mutex
+	op         *Op    // nil once settled or abandoned
+	cur        *round // the round that decides
+	confirming bool   // the outcome is an error that waits for its undos
+	outcome    Outcome
+	look       look
+
+	first round
+}
+
+// finish hands the outcome to the op.
+func (f *flight) finish(out Outcome, do *actions) {
+	out.Elapsed = f.q.clock.Now() - f.began
+	f.confirming = false
+	do.unlist = f.cur
+	if f.op == nil {
+		return
+	}
+	if out.Err != nil {
+		f.q.Stats.NoQuorum.Add(1)
+	}
+	f.op.Outcome = out
+	do.done = f.op
+}
+
+// fail ends the flight with an error, once what r created is known and its
+// undo confirmed, or the deadline is there.
+func (f *flight) fail(r *round, err error, do *actions) {
+	f.outcome = Outcome{Err: err}
+	f.confirming = true
+	if r.phase != failed || f.q.clock.Now() >= f.deadline {
+		f.finish(f.outcome, do)
+		return
+	}
+	do.unlist, do.relist = r, true
+	f.confirm(r, do)
+}
+
+// confirm finishes a failed flight when nothing of r is left to wait for.
+func (f *flight) confirm(r *round, do *actions) {
+	if f.confirming && f.cur == r && r.pending == 0 && r.undos == 0 {
+		do.relist = false
+		f.finish(f.outcome, do)
+	}
+}
+
+func (f *flight) jitter(d time.Duration) time.Duration {
+	return time.Duration(f.q.rand(int64(d) + 1))
+}
+
+// undecided is a round without enough votes: a read is repeated while there is
+// time, everything else is an error.
+func (f *flight) undecided(r *round, t *tally, over bool, do *actions) {
+	now := f.q.clock.Now()
+	delay := max(now-r.started, time.Millisecond)
+	delay += f.jitter(delay)
+	if f.class == classRead && t.answered >= t.need && !over && f.op != nil &&
+		!f.followed.Load() && now+delay < f.deadline {
+		r.phase = closed
+		f.q.Stats.ReadRetries.Add(1)
+		do.retry(r, delay)
+		return
+	}
+	r.close(do)
+	f.fail(r, r.noQuorum(t), do)
+}
+
+// restart sends a new round in the place of old, unless the flight is over.
+func (f *flight) restart(old *round) {
+	f.mu.Lock()
+	if f.op == nil || f.cur != old {
+		f.mu.Unlock()
+		return
+	}
+	now := f.q.clock.Now()
+	if now >= f.deadline {
+		var do actions
+		t := old.count(true)
+		f.finish(Outcome{Err: &NoQuorumError{Masters: t.n, Need: t.need, Answered: t.answered, TooSlow: now - f.began}}, &do)
+		f.mu.Unlock()
+		do.run(f)
+		return
+	}
+	r := &round{}
+	r.init(f, f.table(), now)
+	f.cur = r
+	f.mu.Unlock()
+	r.send()
+}
+
+// claim: see [Quorum.Claim].
+func (f *flight) claim() bool {
+	f.mu.Lock()
+	r, now := f.cur, f.q.clock.Now()
+	took := now - r.started
+	late := took > f.validity && !f.q.off.slack
+	if r.phase != granted || !late && !f.overtaken(r) {
+		f.mu.Unlock()
+		return true
+	}
+	f.q.Stats.TooLate.Add(1)
+	var do actions
+	t := r.count(false)
+	r.close(&do)
+	if f.followed.Load() || now >= f.deadline {
+		f.fail(r, &NoQuorumError{Masters: t.n, Need: t.need, Answered: t.answered, Applied: t.applied, TooSlow: took}, &do)
+	} else {
+		do.retry(r, 0)
+	}
+	r.forget(&do)
+	f.mu.Unlock()
+	do.run(f)
+	return false
+}
+
+// overtaken reports whether somebody else's extend or release of the same value
+// was sent behind this acquire and may have hit its copies. That takes clients
+// that share a token; what the same connection sent behind it does not count.
+func (f *flight) overtaken(r *round) bool {
+	return f.class == classAcquire && !r.table.Mine.writes() && !f.followed.Load() && r.overlap.renewed.Load()
+}
+
+// settle: see [Quorum.Settle].
+func (f *flight) settle() {
+	f.mu.Lock()
+	var do actions
+	if f.cur.phase == granted {
+		f.cur.phase = settled
+		f.cur.forget(&do)
+	}
+	f.op = nil
+	f.mu.Unlock()
+	do.run(f)
+}
+
+// abandon: see [Quorum.Abandon].
+func (f *flight) abandon() {
+	f.mu.Lock()
+	var do actions
+	f.op = nil
+	if r := f.cur; r.phase == voting || r.phase == granted {
+		r.close(&do)
+		r.forget(&do)
+		do.unlist = r
+	}
+	f.mu.Unlock()
+	do.run(f)
+}
+
+// validityOf is how long after its first send a swap may be claimed.
+func (f *flight) validityOf(s *Swap) time.Duration {
+	v := time.Duration(math.MaxInt64)
+	for c := CaseAbsent; c <= CaseWrong; c++ {
+		if l := s.Leaf(c); (l.Effect == Set || l.Effect == Expire) && l.TTL > 0 {
+			v = min(v, f.q.pad.validity(l.TTL))
+		}
+	}
+	return v
+}
+
+// noQuorum says how many answered what, and why the others did not.
+func (r *round) noQuorum(t *tally) error {
+	e := &NoQuorumError{Masters: t.n, Need: t.need, Answered: t.answered, Applied: t.applied}
+	for i := range r.votes {
+		name := r.f.q.masters[i].Name()
+		switch a := &r.votes[i]; {
+		case !r.voted[i]:
+			e.Missing = append(e.Missing, fmt.Sprintf("%s: no answer in %v", name, r.f.q.opTimeout))
+		case a.Status != Answered || !a.Votes:
+			e.Missing = append(e.Missing, name+": "+a.Reason)
+		}
+	}
+	return e
+}
+
+// created reports whether master i said that this attempt created the key.
+func (r *round) created(i int) bool {
+	a := &r.votes[i]
+	return r.voted[i] && a.Status == Answered && a.Applied && a.Before.Kind == Absent &&
+		r.table.Absent.Effect == Set
+}

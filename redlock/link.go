@@ -1,0 +1,214 @@
+package redlock
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+// clockTolerance is how far a master's clock may move against ours, beyond
+// drift, before its votes end.
+const clockTolerance = 2 * time.Millisecond
+
+// identity tells one life of a master from the next: the run_id changes when
+// the server restarts, the replication id when another server's data took its
+// place.
+type identity struct {
+	run         string
+	replication string
+}
+
+// suffix is what the end of a batch showed: the master's TIME and its record,
+// read after everything else in the batch was executed. ok is false if either
+// could not be read. record is nil if there is none.
+type suffix struct {
+	timeMicros int64
+	record     []byte
+	ok         bool
+}
+
+// link is what is known of the connection to one master: whether an answer that
+// came over it may be counted. It does no I/O and has no lock; times are Clock
+// times.
+type link struct {
+	drift      int64 // parts per million
+	generation uint64
+	open       bool
+	id         identity
+	record     []byte // what the end of every batch must show
+	clock      clockOffset
+
+	serial   uint64 // of the admission in force, 0 for none
+	refusal  string // why there is none
+	lastSeen uint64 // the newest serial it was ever admitted with here
+	stepped  string // how the clock stepped, empty if it did not
+	// When a batch was sent whose TIME was as expected, the last one, and when
+	// the step was noticed.
+	steadyAt, steppedAt time.Duration
+}
+
+func newLink(driftPPM int) *link {
+	return &link{drift: int64(driftPPM), refusal: "not verified yet"}
+}
+
+// opened begins a new generation: a connection to id is open, verified, and
+// showed end between sent and received. It is not admitted yet. What is known
+// of the clock stays: a step while the server restarted is a step.
+func (l *link) opened(id identity, sent, received time.Duration, end suffix) (generation uint64) {
+	l.generation++
+	l.open, l.id, l.record = true, id, end.record
+	l.serial, l.refusal = 0, "not admitted yet"
+	l.watchClock(sent, received, end)
+	return l.generation
+}
+
+// closed ends the generation: nothing that is still on its way can vote.
+func (l *link) closed() {
+	l.open = false
+	l.serial, l.refusal = 0, "connection lost"
+}
+
+// admit puts the admission with this serial number in force, or none if serial
+// is 0; reason says why not. It is ignored for any generation but the present.
+// After a step of the clock only a newer admission helps.
+func (l *link) admit(generation, serial uint64, reason string) {
+	if generation != l.generation || !l.open {
+		return
+	}
+	if l.stepped != "" && serial > l.lastSeen {
+		l.stepped = ""
+		l.clock = clockOffset{}
+	}
+	l.serial, l.refusal = serial, reason
+	l.lastSeen = max(l.lastSeen, serial)
+}
+
+// expect changes the record that the end of a batch must show.
+func (l *link) expect(generation uint64, record []byte) {
+	if generation == l.generation {
+		l.record = record
+	}
+}
+
+// votes tells whether an answer may be counted at present, and if not, why.
+func (l *link) votes() (bool, string) {
+	switch {
+	case !l.open:
+		return false, l.refusal
+	case l.stepped != "":
+		return false, l.stepped
+	case l.serial == 0:
+		return false, l.refusal
+	}
+	return true, ""
+}
+
+// judge tells whether the answers of a batch may be counted that was sent in a
+// generation at one time and answered completely at another.
+func (l *link) judge(generation uint64, sent, received time.Duration, end suffix) (bool, string) {
+	if generation != l.generation || !l.open {
+		return false, "connection lost"
+	}
+	if !end.ok {
+		return false, "no time or record at the end of the batch"
+	}
+	l.watchClock(sent, received, end)
+	if !bytes.Equal(end.record, l.record) {
+		if end.record == nil {
+			return false, "its record is gone"
+		}
+		return false, "its record has changed"
+	}
+	return l.votes()
+}
+
+// watchClock compares TIME, read between sent and received, with what is known.
+func (l *link) watchClock(sent, received time.Duration, end suffix) {
+	if !end.ok {
+		return
+	}
+	step := l.clock.observe(end.timeMicros, sent, received, l.drift)
+	if step == 0 {
+		l.steadyAt = max(l.steadyAt, sent)
+		return
+	}
+	l.steppedAt = received
+	if l.stepped == "" {
+		l.stepped = fmt.Sprintf("clock stepped by %v", step.Round(time.Millisecond/10))
+	}
+}
+
+// expiry bounds the absolute expiry time, on the master's clock, of a key that
+// a batch gave a TTL of ttl milliseconds.
+func (l *link) expiry(sent, received time.Duration, end suffix, ttl int64) Window {
+	last := end.timeMicros / 1000
+	if !end.ok {
+		last = l.clock.latest(received, l.drift).Milliseconds()
+	}
+	return Window{
+		From: addSaturated(l.clock.earliest(sent, l.drift).Milliseconds(), ttl),
+		To:   addSaturated(last+1, ttl),
+	}
+}
+
+// clockOffset is an interval that the offset of a master's wall clock against
+// our monotonic one must meet. It widens by drift and narrows by each
+// observation to that ± clockTolerance. So over any span of time a clock can
+// move unnoticed by no more than drift × span + clockTolerance, plus the time
+// the observations took; small steps do not add up to a large one.
+type clockOffset struct {
+	known  bool
+	at     time.Duration // when lo and hi held
+	lo, hi time.Duration
+}
+
+// observe takes a TIME that was read between sent and received. It returns by
+// how far it is off, 0 if it fits. An observation that does not fit begins
+// anew.
+func (c *clockOffset) observe(timeMicros int64, sent, received time.Duration, ppm int64) (step time.Duration) {
+	wall := time.Duration(timeMicros) * time.Microsecond
+	lo, hi := wall-received, wall+time.Microsecond-sent
+	fresh := clockOffset{known: true, at: received, lo: lo - clockTolerance, hi: hi + clockTolerance}
+	if !c.known {
+		*c = fresh
+		return 0
+	}
+	c.advance(received, ppm)
+	switch {
+	case lo > c.hi:
+		step = lo - c.hi + clockTolerance
+	case hi < c.lo:
+		step = hi - c.lo - clockTolerance
+	default:
+		c.lo, c.hi = max(c.lo, fresh.lo), min(c.hi, fresh.hi)
+		return 0
+	}
+	*c = fresh
+	return step
+}
+
+// advance widens the interval up to a later moment. Batches overlap, so the
+// moment may be a little earlier; then it holds as it is.
+func (c *clockOffset) advance(to time.Duration, ppm int64) {
+	if elapsed := to - c.at; elapsed > 0 {
+		widen := time.Duration(driftOver(elapsed, ppm))
+		c.lo, c.hi, c.at = c.lo-widen, c.hi+widen, to
+	}
+}
+
+// earliest is the earliest that the master's wall clock can have shown at a
+// moment of ours not long ago.
+func (c *clockOffset) earliest(at time.Duration, ppm int64) time.Duration {
+	return at + c.lo - time.Duration(driftOver((at-c.at).Abs(), ppm))
+}
+
+// latest is the latest that it can have shown.
+func (c *clockOffset) latest(at time.Duration, ppm int64) time.Duration {
+	return at + c.hi + time.Duration(driftOver((at-c.at).Abs(), ppm))
+}
+
+// driftOver is what two clocks may drift apart in d, rounded up; it can not
+// overflow for any d below a century.
+func driftOver(d time.Duration, ppm int64) int64 {
+	return int64(d/time.Microsecond+1) * ppm / 1000
+}

@@ -1,0 +1,124 @@
+package redlock
+
+import (
+	"hash/maphash"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// Config is what [New] needs. Masters, OpTimeout and Clock are required.
+type Config struct {
+	Masters   []Master
+	OpTimeout time.Duration // one deadline for queueing, retries and undo of an operation
+	DriftPPM  int           // largest rate by which two clocks may differ, parts per million
+	Clock     Clock
+	Logger    *slog.Logger
+	// Rand returns a number in [0, n); the default is good. The simulation
+	// brings its own to be repeatable.
+	Rand func(n int64) int64
+
+	off rules // tests switch rules off to see that the simulation notices
+}
+
+// rules are parts of the algorithm that a test can switch off.
+type rules struct {
+	slack       bool // pad TTLs and refuse late grants
+	carefulUndo bool // undo only what this attempt created
+	window      bool // tell copies apart by their expiry time
+	unknown     bool // keep "no answer" apart from "not there"
+	look        bool // look before removing whatever is there
+}
+
+// Quorum runs swaps over a fixed set of masters in one database. It is safe
+// for concurrent use.
+type Quorum struct {
+	Stats Stats
+
+	masters    []Master
+	need       int
+	opTimeout  time.Duration
+	clock      Clock
+	rand       func(n int64) int64
+	pad        padding
+	off        rules
+	unanswered unanswered
+	deadlines  deadlines
+}
+
+// New returns a quorum over cfg.Masters; an operation needs len(Masters)/2+1
+// of them.
+func New(cfg Config) *Quorum {
+	q := &Quorum{
+		masters:   cfg.Masters,
+		need:      len(cfg.Masters)/2 + 1,
+		opTimeout: cfg.OpTimeout,
+		clock:     cfg.Clock,
+		rand:      cfg.Rand,
+		pad:       padding{ppm: int64(cfg.DriftPPM), maxSlack: cfg.OpTimeout.Milliseconds(), off: cfg.off.slack},
+		off:       cfg.off,
+	}
+	if q.rand == nil {
+		q.rand = rand.Int64N
+	}
+	q.unanswered.seed = maphash.MakeSeed()
+	q.deadlines.clock = cfg.Clock
+	q.deadlines.period = max(cfg.OpTimeout/16, time.Millisecond)
+	return q
+}
+
+// Ready reports whether a quorum of masters may vote at present.
+func (q *Quorum) Ready() bool {
+	n := 0
+	for _, m := range q.masters {
+		if m.Down() == "" {
+			n++
+		}
+	}
+	return n >= q.need
+}
+
+// Size returns the number of masters and how many an operation needs.
+func (q *Quorum) Size() (masters, need int) { return len(q.masters), q.need }
+
+// Start begins an operation. deadline is a Clock time, 0 means one op timeout
+// from now. op.Done is called when the outcome is known, at the latest about
+// at the deadline, possibly before Start returns.
+func (q *Quorum) Start(op *Op, deadline time.Duration) {
+	now := q.clock.Now()
+	if deadline == 0 {
+		deadline = now + q.opTimeout
+	}
+	f := &flight{q: q, op: op, class: classify(&op.Swap), began: now, deadline: deadline}
+	f.followed.Store(op.followed.Swap(false))
+	op.flight.Store(f)
+	f.validity = f.validityOf(&op.Swap)
+	if op.Swap.NeedsLook() && !q.off.look {
+		f.class, f.look.looking = classRead, true
+	}
+	f.first.init(f, f.table(), now)
+	f.cur = &f.first
+	f.first.send()
+}
+
+// Now is the present time of the quorum's clock, for deadlines.
+func (q *Quorum) Now() time.Duration { return q.clock.Now() }
+
+// Claim is called when the reply is at the head of its connection and about to
+// be written. True means that the outcome holds now. False means that a grant
+// came too late: it is undone, the operation is tried again, and Done is
+// called once more.
+func (q *Quorum) Claim(op *Op) bool { return op.flight.Load().claim() }
+
+// Settle tells the engine that the reply is in the client's socket. The op may
+// be reused.
+func (q *Quorum) Settle(op *Op) { op.flight.Load().settle() }
+
+// Abandon tells the engine that the client will never read the reply: what
+// the operation created is undone. Done may still be running; op must not be
+// reused.
+func (q *Quorum) Abandon(op *Op) {
+	if f := op.flight.Load(); f != nil {
+		f.abandon()
+	}
+}

@@ -1,0 +1,279 @@
+package redlock
+
+import (
+	"fmt"
+	"time"
+)
+
+var simKey = []byte("lock")
+
+// simClient is a lock client: it acquires, holds, perhaps extends, releases.
+// until is the end of what it believes to hold, counted as the design
+// promises: from the reply on its socket.
+type simClient struct {
+	s       *sim
+	name    string
+	attempt int // the number of the present token
+	held    int // the last token that got the lock
+	token   []byte
+	ttl     int64
+	until   time.Duration // entitled before this time
+	since   time.Duration // of the entitlement
+	sent    time.Duration // when the present request was sent
+	unknown []sending     // acquires whose reply never came
+}
+
+func newSimClient(s *sim, i int) *simClient {
+	return &simClient{s: s, name: fmt.Sprintf("c%d", i)}
+}
+
+func (c *simClient) holds() bool { return c.s.now < c.until }
+
+// step is what the client does next.
+func (c *simClient) step() {
+	s := c.s
+	if s.now > s.cfg.length {
+		return
+	}
+	if !c.holds() {
+		c.acquire()
+		return
+	}
+	left := c.until - s.now
+	switch {
+	case s.chance(0.3):
+		c.extend()
+	case s.chance(0.2):
+		c.read()
+	case s.chance(0.15):
+		c.wait(left) // lets it lapse
+	case s.cfg.tokens == constantToken && left < time.Second:
+		// A late release of a token that others use too is the client's own
+		// fault, on one Redis as well.
+		c.wait(left)
+	default:
+		c.release()
+	}
+}
+
+func (c *simClient) wait(d time.Duration) { c.s.AfterFunc(d, c.step) }
+
+// next comes again after a little while. A token that is used again gets the
+// op timeout to leave every queue and every wire: the README asks for that
+// where the next use may go through another proxy.
+func (c *simClient) next() {
+	low := 0.0
+	if c.s.cfg.tokens == retriedTokens || c.s.cfg.tokens == renewingTokens {
+		low = 51
+	}
+	c.wait(c.s.between(low, low+60))
+}
+
+func (c *simClient) quorum() *Quorum {
+	return c.s.proxies[c.s.rand.IntN(len(c.s.proxies))].quorum
+}
+
+func (c *simClient) newToken() {
+	switch c.s.cfg.tokens {
+	case uniqueTokens, retriedTokens:
+		if c.s.cfg.tokens == retriedTokens && c.held == c.attempt-1 {
+			break // the last one never got the lock
+		}
+		c.attempt, c.held = c.attempt+1, c.attempt
+		c.unknown = nil
+		c.token = fmt.Appendf(nil, "%s-%d", c.name, c.attempt)
+	case constantToken:
+		c.token = []byte("1")
+	default:
+		c.token = []byte(c.name)
+	}
+	ttls := []int64{20, 60, 120, 300, 800}
+	if c.s.cfg.tokens == constantToken {
+		ttls = []int64{120, 1500, 2500}
+	}
+	c.ttl = ttls[c.s.rand.IntN(len(ttls))]
+}
+
+func (c *simClient) acquire() {
+	c.newToken()
+	swap := Swap{Key: simKey, Absent: Leaf{Effect: Set, Value: c.token, TTL: c.ttl}}
+	if c.s.cfg.tokens == renewingTokens {
+		swap.Token, swap.HasToken = c.token, true
+		swap.Mine = Leaf{Effect: Expire, TTL: c.ttl}
+	}
+	c.send("acquire", swap, c.acquired)
+}
+
+func (c *simClient) acquired(out *Outcome, replied bool) {
+	s := c.s
+	switch {
+	case !replied && out != nil && out.Applied && s.chance(0.7) && s.cfg.tokens <= retriedTokens:
+		c.unknown = append(c.unknown, sending{c.sent, c.ttl})
+		c.wait2(s.between(0, 80), c.lookForOwn)
+		return
+	case !replied:
+		c.unknown = append(c.unknown, sending{c.sent, c.ttl})
+		c.next()
+		return
+	case !out.Applied:
+		c.next()
+		return
+	}
+	c.entitle(s.now, s.now, c.ttl, "acquire")
+	c.next()
+}
+
+func (c *simClient) wait2(d time.Duration, f func()) { c.s.AfterFunc(d, f) }
+
+// sending is an acquire whose reply never came.
+type sending struct {
+	at  time.Duration
+	ttl int64
+}
+
+func (u sending) until() time.Duration { return u.at + time.Duration(u.ttl)*time.Millisecond }
+
+// lookForOwn is a client whose reply got lost behind the proxy's socket: if it reads its own token it
+// takes itself for the holder, from the time it had sent the request. With
+// several such requests it cannot know which one it was.
+func (c *simClient) lookForOwn() {
+	c.send("look", readSwap(c.token), func(out *Outcome, replied bool) {
+		var from sending
+		for _, u := range c.unknown {
+			if from.ttl == 0 || u.until() < from.until() {
+				from = u
+			}
+		}
+		if replied && out.Err == nil && out.Case == CaseMine && c.s.now < from.until() {
+			c.entitle(c.s.now, from.at, from.ttl, "own token read")
+		}
+		c.next()
+	})
+}
+
+// entitle checks the invariant: never two clients entitled at once.
+func (c *simClient) entitle(now, from time.Duration, ttl int64, how string) {
+	for _, o := range c.s.clients {
+		if o != c && o.until > now {
+			c.s.fault("%s holds %q until %v by %s, but %s holds %q until %v",
+				c.name, c.token, from+time.Duration(ttl)*time.Millisecond, how, o.name, o.token, o.until)
+		}
+	}
+	if !c.holds() {
+		c.since = now
+	}
+	c.held = c.attempt
+	c.until = from + time.Duration(ttl)*time.Millisecond
+	c.s.note("%s holds until %v by %s", c.name, c.until, how)
+}
+
+func (c *simClient) extend() {
+	s := c.s
+	ttl := c.ttl + int64(s.rand.IntN(100))
+	// Whoever asks for less time must not count on more.
+	until := min(c.until, s.now+time.Duration(ttl)*time.Millisecond)
+	c.until = until
+	swap := Swap{Key: simKey, Token: c.token, HasToken: true, Mine: Leaf{Effect: Expire, TTL: ttl}}
+	c.send("extend", swap, func(out *Outcome, replied bool) {
+		switch {
+		case replied && out.Applied:
+			c.entitle(s.now, s.now, ttl, "extend")
+		case replied && out.Err == nil:
+			if s.now < until {
+				s.fault("%s was told that its lock is not its own while entitled", c.name)
+			}
+			c.until = 0
+		}
+		c.next()
+	})
+}
+
+// release gives the lock up at once, whatever the answer will be.
+func (c *simClient) release() {
+	s := c.s
+	until := c.until
+	c.until = s.now
+	swap := Swap{Key: simKey, Token: c.token, HasToken: true, Mine: Leaf{Effect: Delete}}
+	if s.cfg.tokens == uniqueTokens && until-s.now > 60*time.Millisecond && s.chance(0.3) {
+		swap = Swap{Key: simKey, Other: Leaf{Effect: Delete}, Wrong: Leaf{Effect: Delete}} // DEL
+	}
+	c.send("release", swap, func(out *Outcome, replied bool) {
+		if replied && out.Err == nil && !out.Applied && s.now < until {
+			s.fault("%s released in time and was told it was not the holder", c.name)
+		}
+		c.next()
+	})
+}
+
+// read checks that a lock that is held is never reported as free.
+func (c *simClient) read() {
+	s := c.s
+	until := c.until
+	c.send("read", readSwap(c.token), func(out *Outcome, replied bool) {
+		if replied && out.Err == nil && out.Case != CaseMine && s.now < until && c.until == until {
+			s.fault("%s holds the lock, but a read says case %d", c.name, out.Case)
+		}
+		c.next()
+	})
+}
+
+func readSwap(token []byte) Swap { return Swap{Key: simKey, Token: token, HasToken: true} }
+
+// send starts an operation and brings the answer: replied is false if the
+// client is gone before the reply, or the reply is lost behind the socket.
+func (c *simClient) send(what string, swap Swap, then func(out *Outcome, replied bool)) {
+	s, q := c.s, c.quorum()
+	c.sent = s.now
+	op := &Op{Swap: swap}
+	over := false
+	if s.chance(0.03) && !s.cfg.calm {
+		s.AfterFunc(s.between(0, 60), func() { // the client hangs up
+			if !over {
+				over = true
+				s.note("%s hangs up", c.name)
+				q.Abandon(op)
+				then(nil, false)
+			}
+		})
+	}
+	op.Done = func(op *Op) {
+		s.AfterFunc(c.lineDelay(), func() {
+			if over || !q.Claim(op) {
+				return
+			}
+			over = true
+			out := op.Outcome
+			s.checkApplied(op, &out)
+			q.Settle(op)
+			s.note("%s gets %s: case %d applied %v err %v", c.name, what, out.Case, out.Applied, out.Err)
+			then(&out, !s.chance(0.05) || s.cfg.calm)
+		})
+	}
+	s.note("%s sends %s %q", c.name, what, c.token)
+	q.Start(op, 0)
+}
+
+// lineDelay is how long a finished reply waits for those before it.
+func (c *simClient) lineDelay() time.Duration {
+	if c.s.chance(0.1) && !c.s.cfg.calm {
+		return c.s.between(0, 60)
+	}
+	return 0
+}
+
+// checkApplied: no success without its quorum of masters that really did it.
+func (s *sim) checkApplied(op *Op, out *Outcome) {
+	f := op.flight.Load()
+	if !out.Applied || f.class == classDelete {
+		return
+	}
+	n := 0
+	for _, m := range s.masters {
+		if m.executed[f.cur] {
+			n++
+		}
+	}
+	if n < len(s.masters)/2+1 {
+		s.fault("success reported, but only %d of %d masters did it", n, len(s.masters))
+	}
+}

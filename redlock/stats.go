@@ -1,0 +1,18 @@
+package redlock
+
+import "sync/atomic"
+
+// Stats counts what an operator wants to know about the rounds of a [Quorum].
+// All fields only grow.
+type Stats struct {
+	Rounds        atomic.Uint64 // attempts sent
+	SplitRetries  atomic.Uint64 // rounds tried again because nobody had a majority
+	TooLate       atomic.Uint64 // grants and extends that could not be handed over in time
+	ReadRetries   atomic.Uint64 // reads repeated because the answers did not decide
+	UndoSent      atomic.Uint64 // removals of copies that failed attempts had created
+	Undone        atomic.Uint64 // of these, those that a master confirmed
+	UndoCancelled atomic.Uint64 // left alone because a later operation may rely on the copy
+	LeftToTTL     atomic.Uint64 // copies, or possible copies, that only their TTL removes
+	LateCopies    atomic.Uint64 // copies created after the deadline of their operation
+	NoQuorum      atomic.Uint64 // operations answered with an error
+}

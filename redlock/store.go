@@ -1,0 +1,134 @@
+package redlock
+
+import (
+	"bytes"
+	"math"
+)
+
+// keepTTLDefault is the expiry, in milliseconds, that a Set with KeepTTL gives
+// to a key that has none: no key without an expiry is ever stored.
+const keepTTLDefault int64 = 24 * 60 * 60 * 1000
+
+// store is what one master holds in one database: the table semantics of a
+// [Swap] in memory. It has no lock and no clock of its own; the caller brings
+// both. The zero value is not ready, see newStore.
+type store struct {
+	entries map[string]entry
+	writes  int // since the last sweep
+}
+
+// entry is one key. Its value belongs to the store and is never modified, so
+// answers may share it.
+type entry struct {
+	kind   Kind // Text or WrongType
+	value  []byte
+	expiry int64 // absolute milliseconds, 0 for none
+}
+
+// verdict is what a store says to one table.
+type verdict struct {
+	before  State
+	mine    bool
+	applied bool
+	expiry  int64 // absolute milliseconds, of what a Set or Expire wrote
+}
+
+func newStore() *store { return &store{entries: make(map[string]entry)} }
+
+// apply applies the table at the time now, in milliseconds. A Delete or Expire
+// of a key that is not there applies nothing.
+func (s *store) apply(now int64, table *Swap, window Window) verdict {
+	e, exists := s.find(now, table.Key)
+	var v verdict
+	if exists {
+		v.before = State{Kind: e.kind, Value: e.value, TTL: e.remaining(now)}
+	}
+	which := table.Case(&v.before)
+	v.mine = which == CaseMine
+	if v.mine && !window.holds(e.expiry) {
+		return v
+	}
+	leaf := table.Leaf(which)
+	switch {
+	case leaf.Effect == Set:
+		e = entry{kind: Text, value: bytes.Clone(leaf.Value), expiry: e.after(now, leaf.TTL)}
+	case leaf.Effect == Expire && exists:
+		e.expiry = e.after(now, leaf.TTL)
+	case leaf.Effect == Delete && exists:
+		delete(s.entries, string(table.Key))
+		v.applied = true
+		return v
+	default:
+		return v
+	}
+	s.put(now, table.Key, e)
+	v.applied, v.expiry = true, e.expiry
+	return v
+}
+
+// find returns the entry of a key that has not expired.
+func (s *store) find(now int64, key []byte) (entry, bool) {
+	e, ok := s.entries[string(key)]
+	if ok && e.expired(now) {
+		delete(s.entries, string(key))
+		return entry{}, false
+	}
+	return e, ok
+}
+
+// put stores an entry and now and then looks for expired ones nobody asks for.
+func (s *store) put(now int64, key []byte, e entry) {
+	s.entries[string(key)] = e
+	if s.writes++; s.writes >= sweepEvery {
+		s.writes = 0
+		s.sweep(now, sweepSample)
+	}
+}
+
+// A sweep looks at twice as many entries as were written since the last one,
+// so at most about half of what is stored can be expired.
+const (
+	sweepEvery  = 16
+	sweepSample = 2 * sweepEvery
+)
+
+// sweep removes the expired among a few entries taken at random.
+func (s *store) sweep(now int64, sample int) {
+	for key, e := range s.entries {
+		if e.expired(now) {
+			delete(s.entries, key)
+		}
+		if sample--; sample <= 0 {
+			return
+		}
+	}
+}
+
+// expired is Redis's rule: a key still exists in the millisecond of its expiry.
+func (e *entry) expired(now int64) bool { return e.expiry != 0 && now > e.expiry }
+
+func (e *entry) remaining(now int64) int64 {
+	if e.expiry == 0 {
+		return NoTTL
+	}
+	return e.expiry - now
+}
+
+// after is the expiry that a leaf's TTL gives to the entry.
+func (e *entry) after(now, ttl int64) int64 {
+	if ttl == KeepTTL {
+		if e.expiry != 0 {
+			return e.expiry
+		}
+		ttl = keepTTLDefault
+	}
+	if ttl > math.MaxInt64-now {
+		return math.MaxInt64
+	}
+	return now + ttl
+}
+
+// holds reports whether an expiry lies within the window.
+func (w Window) holds(expiry int64) bool {
+	return w == Window{} || w.From <= expiry && expiry <= w.To
+}

@@ -1,0 +1,320 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// How long a master that is down is left alone: at first, and at most.
+const (
+	firstBackoff = 50 * time.Millisecond
+	lastBackoff  = 2 * time.Second
+)
+
+// upstream is a [Master] that is a real server, in one database: one
+// connection at a time, kept by a supervisor, and a few workers that share it.
+type upstream struct {
+	addr  MasterAddr
+	db    int
+	place int // among the masters of the quorum, from 0
+	shape electorate
+	clock Clock
+	log   *slog.Logger
+	seed  maphash.Seed
+	// changed is called, without locks, when admissions must be looked at again.
+	changed func()
+
+	workers [workersPerMaster]*worker
+	done    chan struct{} // closed by close
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+
+	refusing atomic.Bool // no connection, and known why
+
+	mu     sync.Mutex
+	link   *link
+	wire   *wire  // nil: no connection
+	down   string // why there is none; empty while the first one is being opened
+	raw    []byte // the record as last seen
+	old    previous
+	facts  *facts // of the last connection
+	unread map[string]bool
+	count  tallyOfFailures
+	took   time.Duration // moving average of a batch
+	lastAt time.Duration // when the last batch ended
+}
+
+// Name is the master's address.
+func (u *upstream) Name() string { return u.addr.Address }
+
+// Send queues the call. It refuses while the master is down.
+func (u *upstream) Send(c *Call) bool {
+	if u.refusing.Load() {
+		u.fail("down", 1)
+		return false
+	}
+	w := u.workers[maphash.Bytes(u.seed, c.Table.Key)%workersPerMaster]
+	if w.queue.push(c) {
+		return true
+	}
+	u.fail("queue full", 1)
+	return false
+}
+
+// Down tells why answers do not vote at present.
+func (u *upstream) Down() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.wire != nil:
+		if votes, reason := u.link.votes(); !votes {
+			return reason
+		}
+		return u.congested()
+	case u.down == "":
+		return "connecting"
+	}
+	return u.down
+}
+
+func (u *upstream) congested() string {
+	for _, w := range u.workers {
+		if w.queue.length() >= queueLimit {
+			return "queue full"
+		}
+	}
+	return ""
+}
+
+func (u *upstream) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	u.stop = cancel
+	for i := range u.workers {
+		u.workers[i] = newWorker(u)
+		u.ended.Go(u.workers[i].run)
+	}
+	u.ended.Go(func() { u.supervise(ctx) })
+}
+
+// close ends the connection and delivers what is still queued. Nothing may be
+// sent afterwards.
+func (u *upstream) close() {
+	u.stop()
+	close(u.done)
+	u.ended.Wait()
+}
+
+// supervise keeps one connection open. It is the only one who dials.
+func (u *upstream) supervise(ctx context.Context) {
+	backoff := firstBackoff
+	for ctx.Err() == nil {
+		if u.serve(ctx) > lastBackoff {
+			backoff = firstBackoff
+		}
+		pause(ctx, backoff)
+		backoff = min(2*backoff, lastBackoff)
+	}
+	u.setDown("closed")
+}
+
+// serve opens a connection and returns when it is gone; it tells how long it
+// was open.
+func (u *upstream) serve(ctx context.Context) time.Duration {
+	w, err := dial(ctx, &u.addr, u.db, recordKey(u.shape.name), u.replaces(), u.clock.Now)
+	if err != nil {
+		u.setDown(err.Error())
+		return 0
+	}
+	since := u.clock.Now()
+	u.opened(w)
+	u.watch(ctx, w)
+	u.lost(w)
+	w.release()
+	return u.clock.Now() - since
+}
+
+// pause waits for about d.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d/2 + rand.N(d/2+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (u *upstream) replaces() previous {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.old
+}
+
+// opened puts a verified connection into service.
+func (u *upstream) opened(w *wire) {
+	f := w.facts
+	u.mu.Lock()
+	w.generation = u.link.opened(f.id, f.sent, f.received, f.end)
+	u.wire, u.facts, u.raw = w, f, f.end.record
+	u.old = previous{run: f.id.run, clientID: f.clientID}
+	u.lastAt = f.received
+	u.refusing.Store(false)
+	news := u.newlyUnread(f)
+	u.mu.Unlock()
+
+	u.log.Info("connected to master", "master", u.addr.Address, "db", u.db, "version", f.version, "run_id", f.id.run)
+	for _, what := range news {
+		u.log.Warn("the master does not tell everything, the unsafe case is assumed", "master", u.addr.Address, "reason", what)
+	}
+	u.nudge()
+	u.changed()
+}
+
+// newlyUnread is what a master did not let us read and was not logged before.
+func (u *upstream) newlyUnread(f *facts) (news []string) {
+	for _, what := range f.unread {
+		if !u.unread[what] {
+			u.unread[what] = true
+			news = append(news, what)
+		}
+	}
+	return news
+}
+
+// lost takes a connection out of service.
+func (u *upstream) lost(w *wire) {
+	u.mu.Lock()
+	u.link.closed()
+	u.wire, u.down = nil, w.why
+	u.refusing.Store(true)
+	u.mu.Unlock()
+	u.log.Warn("connection to master lost", "master", u.addr.Address, "db", u.db, "reason", w.why)
+	u.nudge()
+	u.changed()
+}
+
+// setDown says why there is no connection, and lets the workers refuse what
+// waits for one.
+func (u *upstream) setDown(reason string) {
+	u.mu.Lock()
+	news := u.down != reason
+	u.down = reason
+	u.refusing.Store(true)
+	u.mu.Unlock()
+	if news {
+		u.log.Warn("master is down", "master", u.addr.Address, "db", u.db, "reason", reason)
+		u.changed()
+	}
+	u.nudge()
+}
+
+func (u *upstream) nudge() {
+	for _, w := range u.workers {
+		w.queue.nudge()
+	}
+}
+
+// watch returns when the connection is gone. It gives up a connection that
+// does not answer: TCP alone would take minutes to notice.
+func (u *upstream) watch(ctx context.Context, w *wire) {
+	ticker := time.NewTicker(watchPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-w.gone:
+			return
+		case <-ctx.Done():
+			w.lose("closed")
+			return
+		case <-ticker.C:
+			u.look(w)
+		}
+	}
+}
+
+// look sees to workers that wait for an answer, or have not for a while.
+func (u *upstream) look(conn *wire) {
+	now := u.clock.Now()
+	busy := false
+	for _, w := range u.workers {
+		sent := time.Duration(w.sentAt.Load())
+		if sent == 0 {
+			continue
+		}
+		busy = true
+		if now-sent > answerTimeout {
+			conn.lose(fmt.Sprintf("no answer for %v", (now - sent).Round(time.Millisecond)))
+		}
+		if now-sent > watchPeriod {
+			u.refuse(w.queue.expired(now), "no answer in time")
+		}
+	}
+	u.mu.Lock()
+	idle := now - u.lastAt
+	u.mu.Unlock()
+	if !busy && idle > idleProbe {
+		u.workers[0].probe()
+	}
+}
+
+// connection is the present one, or nil and why not; neither while the first
+// is being opened.
+func (u *upstream) connection() (*wire, string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.wire == nil {
+		return nil, u.down
+	}
+	return u.wire, ""
+}
+
+// offset is what is known of the master's clock at present.
+func (u *upstream) offset() (clockOffset, int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.link.clock, u.link.drift
+}
+
+// refuse delivers calls that were not sent.
+func (u *upstream) refuse(calls []*Call, why string) {
+	for _, c := range calls {
+		u.unsent(c, why)
+	}
+}
+
+func (u *upstream) unsent(c *Call, why string) {
+	u.fail("not sent", 1)
+	c.Deliver(Answer{Status: Unsent, Reason: why})
+}
+
+// judge decides whether the answers of a batch vote, and completes them.
+func (u *upstream) judge(conn *wire, answers []Answer, ttls []int64, sent, received time.Duration, end suffix) {
+	u.mu.Lock()
+	u.lastAt = received
+	u.took += (received - sent - u.took) / 8
+	look := u.adopt(conn.generation, end)
+	_, before := u.link.votes()
+	votes, reason := u.link.judge(conn.generation, sent, received, end)
+	_, after := u.link.votes()
+	for i := range answers {
+		a := &answers[i]
+		if a.Status == Answered {
+			a.Votes, a.Reason = votes, reason
+			if ttls[i] > 0 {
+				a.Expiry = u.link.expiry(sent, received, end, ttls[i])
+			}
+		}
+		if !a.Votes {
+			u.count.add(label(a), 1)
+		}
+	}
+	u.mu.Unlock()
+	if look || before != after {
+		u.changed()
+	}
+}

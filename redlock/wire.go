@@ -1,0 +1,149 @@
+package redlock
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// How long things may take before a connection is given up.
+const (
+	dialTimeout   = 2 * time.Second // connecting and verifying, each
+	answerTimeout = 1200 * time.Millisecond
+	idleProbe     = 400 * time.Millisecond // without a batch, one is sent to see whether the master lives
+	watchPeriod   = 100 * time.Millisecond
+)
+
+// errNoRedial is what rueidis gets when it wants to dial by itself. Nothing was
+// sent then.
+var errNoRedial = errors.New("connection lost")
+
+// wire is one verified connection of one generation, and the rueidis client
+// that has it. rueidis never dials: when the connection is gone so is the
+// client, and the next connection is verified and gets a new one.
+type wire struct {
+	generation uint64
+	client     rueidis.Client
+	facts      *facts
+	// The end of every batch, prepared once.
+	time, record rueidis.Completed
+	// reload is set when the server forgot our script.
+	reload atomic.Bool
+
+	conn net.Conn
+	once sync.Once
+	gone chan struct{} // closed when the connection is
+	why  string        // valid when gone is closed
+}
+
+// dial connects to a master and verifies it.
+func dial(ctx context.Context, addr *MasterAddr, db int, key string, old previous, now func() time.Duration) (*wire, error) {
+	dialer := net.Dialer{Timeout: dialTimeout, KeepAlive: time.Second}
+	raw, err := dialer.DialContext(ctx, "tcp", addr.Address)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
+	defer stop()
+	raw.SetDeadline(time.Now().Add(dialTimeout))
+	conn, err := secure(ctx, raw, addr)
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	w, err := open(conn, addr, db, key, old, now)
+	if err != nil {
+		conn.Close()
+	}
+	return w, err
+}
+
+// secure puts TLS on the connection if the master's address asks for it.
+func secure(ctx context.Context, conn net.Conn, addr *MasterAddr) (net.Conn, error) {
+	if addr.TLS == nil {
+		return conn, nil
+	}
+	config := addr.TLS.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(addr.Address)
+	}
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return secured, nil
+}
+
+// open verifies the connection and gives it to a rueidis client.
+func open(conn net.Conn, addr *MasterAddr, db int, key string, old previous, now func() time.Duration) (*wire, error) {
+	facts, err := verify(conn, addr, db, key, old, now)
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{facts: facts, conn: conn, gone: make(chan struct{})}
+	var taken atomic.Bool
+	w.client, err = rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{addr.Address},
+		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+			if taken.Swap(true) {
+				return nil, errNoRedial
+			}
+			return lostSignal{conn, w}, nil
+		},
+		Dialer:            net.Dialer{KeepAlive: -1}, // no pings: every batch is one
+		ConnWriteTimeout:  dialTimeout,
+		ClientSetInfo:     rueidis.DisableClientSetInfo,
+		ForceSingleClient: true,
+		PipelineMultiplex: -1,
+		BlockingPipeline:  -1,
+		AlwaysPipelining:  true,
+		AlwaysRESP2:       true,
+		DisableRetry:      true,
+		DisableCache:      true,
+		// A handful of batches are in flight at most.
+		RingScaleEachConn:   4,
+		BlockingPoolSize:    1,
+		ReadBufferEachConn:  64 << 10,
+		WriteBufferEachConn: 64 << 10,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.time = w.client.B().Arbitrary("TIME").Build().Pin()
+	w.record = w.client.B().Arbitrary("GET", key).Build().Pin()
+	return w, nil
+}
+
+// lose closes the connection, for the first reason given.
+func (w *wire) lose(why string) {
+	w.once.Do(func() {
+		w.why = why
+		w.conn.Close()
+		close(w.gone)
+	})
+}
+
+// release frees what is left of a lost wire.
+func (w *wire) release() {
+	w.lose("closed")
+	w.client.Close()
+}
+
+// lostSignal is the connection as rueidis has it: it closes it when it fails.
+type lostSignal struct {
+	net.Conn
+	w *wire
+}
+
+// Close is called by rueidis.
+func (l lostSignal) Close() error {
+	l.w.lose("connection lost")
+	return nil
+}

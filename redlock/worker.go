@@ -1,0 +1,177 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	workersPerMaster = 2
+	batchLimit       = 1000 // calls per batch
+)
+
+// worker sends the calls of some keys to one master: all that are queued as
+// one batch, one batch at a time, in order.
+type worker struct {
+	up      *upstream
+	queue   callQueue
+	probing atomic.Bool  // send the end of a batch even if there is no call
+	sentAt  atomic.Int64 // Clock time the present batch was sent at, 0 if there is none
+
+	// Only the worker's goroutine uses these.
+	taken    []*Call
+	batch    []*Call
+	commands []rueidis.Completed
+	answers  []Answer
+	ttls     []int64 // that the calls of the batch gave their keys
+	enc      encoder
+}
+
+func newWorker(up *upstream) *worker { return &worker{up: up, queue: newCallQueue()} }
+
+// probe makes the worker send the end of a batch if it has nothing else.
+func (w *worker) probe() {
+	w.probing.Store(true)
+	w.queue.nudge()
+}
+
+// run works until the upstream is closed.
+func (w *worker) run() {
+	for {
+		select {
+		case <-w.queue.wake:
+		case <-w.up.done:
+			w.up.refuse(w.queue.take(nil), "closed")
+			return
+		}
+		conn, down := w.up.connection()
+		if conn == nil && down == "" {
+			continue // not tried yet: the calls wait, the upstream wakes us
+		}
+		runtime.Gosched() // let a burst of calls arrive
+		w.taken = w.queue.take(w.taken)
+		if conn == nil {
+			w.up.refuse(w.taken, down)
+		} else {
+			w.send(conn, w.probing.Swap(false))
+		}
+	}
+}
+
+// send sends what was taken.
+func (w *worker) send(conn *wire, probing bool) {
+	for rest := w.taken; len(rest) > 0 || probing; probing = false {
+		n := min(len(rest), batchLimit)
+		w.exchange(conn, rest[:n], probing)
+		rest = rest[n:]
+	}
+}
+
+// exchange sends one batch, waits for its answers as long as the connection
+// lives, and delivers them.
+//
+// DoMulti returns as soon as the reading side of the connection fails; its
+// writing side may be in the middle of the batch then. So the commands of a
+// failed batch are never touched again.
+func (w *worker) exchange(conn *wire, calls []*Call, probing bool) {
+	u := w.up
+	sent := u.clock.Now()
+	reload := conn.reload.Swap(false)
+	w.encode(conn, calls, sent, reload)
+	if len(w.batch) == 0 && !probing {
+		conn.reload.Store(reload)
+		return
+	}
+	w.commands = append(w.commands, conn.time, conn.record)
+	w.sentAt.Store(max(int64(sent), 1))
+	results := conn.client.DoMulti(context.Background(), w.commands...)
+	w.sentAt.Store(0)
+	received := u.clock.Now()
+
+	end := readSuffix(results[len(results)-2:])
+	if reload {
+		results = results[1:]
+	}
+	w.decode(conn, results)
+	u.judge(conn, w.answers, w.ttls, sent, received, end)
+	for i, c := range w.batch {
+		c.Deliver(w.answers[i])
+	}
+	clear(w.batch)
+	clear(w.answers)
+	if failed := results[len(results)-1].NonRedisError(); failed != nil {
+		w.commands = nil
+	}
+}
+
+// encode fills the batch with the calls that are still to be sent.
+func (w *worker) encode(conn *wire, calls []*Call, now time.Duration, reload bool) {
+	w.batch, w.commands = w.batch[:0], w.commands[:0]
+	w.enc.builder = conn.client.B()
+	w.enc.offset, w.enc.ppm = w.up.offset()
+	if reload {
+		w.commands = append(w.commands, conn.client.B().Arbitrary("SCRIPT", "LOAD", swapScript).Build())
+	}
+	for _, c := range calls {
+		switch {
+		case c.Deadline < now:
+			w.up.unsent(c, "no answer in time")
+		case !c.Wanted():
+			c.Deliver(Answer{Status: Unsent, Reason: "no longer wanted"})
+		default:
+			w.batch = append(w.batch, c)
+			w.commands = append(w.commands, w.enc.encode(c, &conn.facts.dialect))
+		}
+	}
+}
+
+// decode reads the results of the batch.
+func (w *worker) decode(conn *wire, results []rueidis.RedisResult) {
+	w.answers, w.ttls = w.answers[:0], w.ttls[:0]
+	for i, c := range w.batch {
+		a, ttl := decode(c, &conn.facts.dialect, &results[i])
+		switch {
+		case a.Status == Lost && errors.Is(results[i].NonRedisError(), errNoRedial):
+			a.Status = Unsent
+		case a.Status == Lost:
+			conn.lose("connection lost")
+		case a.Status == Failed && a.Reason == "NOSCRIPT":
+			conn.reload.Store(true)
+		case a.Status == Failed && endsVerification(a.Reason):
+			conn.lose(a.Reason)
+		}
+		w.answers, w.ttls = append(w.answers, a), append(w.ttls, ttl)
+	}
+}
+
+// endsVerification reports whether an error code says that the server is no
+// longer what it was when it was verified.
+func endsVerification(code string) bool {
+	switch code {
+	case "READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "MOVED", "ASK", "NOAUTH":
+		return true
+	}
+	return false
+}
+
+// readSuffix reads the answers to TIME and GET record.
+func readSuffix(results []rueidis.RedisResult) suffix {
+	clock, err := results[0].AsIntSlice()
+	if err != nil || len(clock) != 2 {
+		return suffix{}
+	}
+	end := suffix{timeMicros: clock[0]*1e6 + clock[1], ok: true}
+	text, err := results[1].ToString()
+	switch {
+	case err == nil:
+		end.record = unshare(text)
+	case !rueidis.IsRedisNil(err):
+		end.ok = false
+	}
+	return end
+}

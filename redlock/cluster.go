@@ -240,3 +240,15 @@ func (d *database) close() {
 	}
 	d.ended.Wait()
 }
+
+// Quorums returns the quorum of every database in use.
+func (c *Cluster) Quorums() (all []*Quorum) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range c.databases {
+		if d != nil {
+			all = append(all, d.quorum)
+		}
+	}
+	return all
+}

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	simSchedules = flag.Int("sim.schedules", 10_000, "number of random schedules of the simulation")
+	simSchedules = flag.Int("sim.schedules", defaultSchedules, "number of random schedules of the simulation")
 	simSeed      = flag.Uint64("sim.seed", 0, "run only this schedule, and print it")
 )
 

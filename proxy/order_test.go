@@ -1,0 +1,167 @@
+package proxy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// keepTTL is a command that takes two rounds: it learns the value first.
+const keepTTL = "SET k new KEEPTTL"
+
+// learnt ends the first round of keepTTL.
+func learnt(op *redlock.Op) {
+	op.Outcome = redlock.Outcome{Case: redlock.CaseOther, State: redlock.State{Kind: redlock.Text, Value: []byte("old"), TTL: 5000}}
+	op.Done(op)
+}
+
+// committed ends its second round.
+func committed(op *redlock.Op) {
+	op.Outcome = redlock.Outcome{Case: redlock.CaseMine, Applied: true}
+	op.Done(op)
+}
+
+func TestWhatFollowsASecondRoundWaitsForIt(t *testing.T) {
+	q := newFakeQuorum()
+	_, addr := serve(t, Config{}, q)
+	c := dial(t, addr)
+	c.send(keepTTL, "GET k", "SET k x NX PX 100", "GET other")
+	ops := q.take(2)
+	if key := string(ops[1].Swap.Key); key != "other" {
+		t.Errorf("%q was started, want the other key first", key)
+	}
+	learnt(ops[0])
+	second := q.take(1)[0]
+	if !second.Swap.HasToken || string(second.Swap.Token) != "old" {
+		t.Errorf("second round expects %q, want old", second.Swap.Token)
+	}
+	if n := q.started(); n != 0 {
+		t.Errorf("%d operations started before the second round has ended", n)
+	}
+	committed(second)
+	ops = append(q.take(2), ops[1])
+	if ops[0].Swap.Absent.Effect != redlock.Keep || ops[1].Swap.Absent.Effect != redlock.Set {
+		t.Error("GET and SET were started out of order")
+	}
+	for _, op := range ops {
+		done(op)
+	}
+	c.want("+OK", "$1", "k", "+OK", "$5", "other")
+}
+
+func TestWhatWaitedIsDroppedWithTheConnection(t *testing.T) {
+	q := newFakeQuorum()
+	_, addr := serve(t, Config{}, q)
+	c := dial(t, addr)
+	c.send(keepTTL, "GET k", "GET k")
+	op := q.take(1)[0]
+	c.SetLinger(0)
+	c.Close()
+	q.await(t, 0, 1)
+	learnt(op) // too late to matter
+	if n := q.started(); n != 0 {
+		t.Errorf("%d operations started for a connection that is gone", n)
+	}
+}
+
+// model is a quorum that applies each operation when it is started, and says so
+// a little later, in any order.
+type model struct {
+	mu     sync.Mutex
+	values map[string]string
+	late   sync.WaitGroup
+}
+
+func (m *model) Now() time.Duration     { return time.Second }
+func (m *model) Claim(*redlock.Op) bool { return true }
+func (m *model) Settle(*redlock.Op)     {}
+func (m *model) Abandon(op *redlock.Op) {}
+func (m *model) Start(op *redlock.Op, _ time.Duration) {
+	op.Outcome = m.apply(&op.Swap)
+	if rand.IntN(4) == 0 {
+		op.Done(op)
+		return
+	}
+	m.late.Go(func() {
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond)
+		op.Done(op)
+	})
+}
+
+func (m *model) apply(s *redlock.Swap) redlock.Outcome {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key, st := string(s.Key), redlock.State{}
+	if v, ok := m.values[key]; ok {
+		st = redlock.State{Kind: redlock.Text, Value: []byte(v), TTL: 1000}
+	}
+	out := redlock.Outcome{Case: s.Case(&st), State: st}
+	switch l := s.Leaf(out.Case); l.Effect {
+	case redlock.Set:
+		m.values[key], out.Applied = string(l.Value), true
+	case redlock.Delete:
+		delete(m.values, key)
+		out.Applied = true
+	case redlock.Expire:
+		out.Applied = true
+	}
+	return out
+}
+
+// transcript runs the commands, with so many at a time in flight, and returns
+// what was answered.
+func transcript(t *testing.T, commands []string, together int) (said string) {
+	t.Run(fmt.Sprintf("%d together", together), func(t *testing.T) {
+		said = answersTo(t, commands, together)
+	})
+	return said
+}
+
+func answersTo(t *testing.T, commands []string, together int) string {
+	m := &model{values: map[string]string{}}
+	_, addr := serveAny(t, Config{}, m)
+	defer m.late.Wait()
+	c := dial(t, addr)
+	var b strings.Builder
+	for len(commands) > 0 {
+		n := min(together, len(commands))
+		go c.send(append(commands[:n:n], "ECHO end")...)
+		for line := ""; line != "end\r\n"; {
+			var err error
+			if line, err = c.r.ReadString('\n'); err != nil {
+				t.Fatalf("%v, after %q, of %q", err, b.String(), commands[:n])
+			}
+			if line != "$3\r\n" && line != "end\r\n" {
+				b.WriteString(line)
+			}
+		}
+		commands = commands[n:]
+	}
+	return b.String()
+}
+
+func TestPipelinedCommandsDoWhatTheyDoOneByOne(t *testing.T) {
+	for _, keys := range []int{1, 3, 500} {
+		var commands []string
+		for i := range 1000 {
+			k, other := rand.IntN(keys), rand.IntN(keys)
+			commands = append(commands, []string{
+				fmt.Sprintf("SET k%d v%d NX PX 1000", k, i),
+				fmt.Sprintf("SET k%d v%d KEEPTTL", k, i),
+				fmt.Sprintf("GET k%d", k),
+				fmt.Sprintf("DEL k%d", k),
+				fmt.Sprintf("EXISTS k%d k%d k%d", k, other, k),
+				fmt.Sprintf("DEL k%d k%d", k, other),
+			}[rand.IntN(6)])
+		}
+		want := transcript(t, commands, 1)
+		if got := transcript(t, commands, len(commands)); got != want {
+			t.Errorf("%d keys: the replies differ\ntogether: %.2000q\none by one: %.2000q", keys, got, want)
+		}
+	}
+}

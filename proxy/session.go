@@ -1,0 +1,245 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock"
+	"redlock-proxy/resp"
+)
+
+// session is one client connection. One goroutine, the reader, runs
+// [session.run]; the rest happens where operations are done, see write.go.
+type session struct {
+	client
+	srv  *Server
+	conn guarded
+	line line
+	out  writer
+
+	detached bool        // redcon has let go of the connection
+	draining atomic.Bool // the reader has to end
+
+	// The reader's own.
+	order    order
+	now      time.Time // when the present batch was read
+	quorum   quorum    // of the database of quorumDB
+	quorumDB int
+
+	// Of whoever has the turn to write.
+	batch   []*slot // what is being claimed and written
+	settled int     // how many of them are in the socket
+}
+
+// guarded is a connection that returns commands in batches, as they come in;
+// [resp.Guard] is one.
+type guarded interface {
+	net.Conn
+	ReadCommands() ([]redcon.Command, error)
+	Authenticated()
+	Unauthenticated()
+}
+
+// publishEvery is how many commands may be started before finished replies go
+// out, though more have been read.
+const publishEvery = 64
+
+func newSession(srv *Server, conn guarded) *session {
+	s := &session{srv: srv, conn: conn, quorumDB: -1}
+	s.line.init()
+	s.out.init(conn)
+	srv.welcome(&s.client, conn.RemoteAddr().String(), conn.LocalAddr().String())
+	s.tellGuard()
+	return s
+}
+
+// tellGuard lets the guard know which limits apply.
+func (s *session) tellGuard() {
+	if s.authed {
+		s.conn.Authenticated()
+	} else {
+		s.conn.Unauthenticated()
+	}
+}
+
+// run serves the first commands and then what comes in, until that fails or the
+// client quits.
+func (s *session) run(cmds []redcon.Command) {
+	for s.serveAll(cmds) {
+		var err error
+		if cmds, err = s.read(); err != nil {
+			s.readFailed(err)
+			break
+		}
+	}
+	s.end()
+}
+
+// serveAll starts a batch of commands. It reports whether to read on.
+func (s *session) serveAll(cmds []redcon.Command) bool {
+	s.now = time.Now()
+	s.touch(s.now)
+	more := true
+	for i, cmd := range cmds {
+		if s.line.full(s.srv.cfg.MaxInFlight, s.srv.cfg.MaxInFlightSize) && !s.awaitRoom() {
+			return false
+		}
+		if more = s.serve(cmd); !more {
+			break
+		}
+		if i%publishEvery == publishEvery-1 {
+			s.publish()
+		}
+	}
+	return s.publish() && more
+}
+
+// serve starts or answers one command. It reports whether to read on.
+func (s *session) serve(cmd redcon.Command) bool {
+	sl := s.append(len(cmd.Raw))
+	switch {
+	case !resp.IsLock(cmd.Args[0]):
+		return s.serveUtility(sl, cmd.Args)
+	case !s.authed:
+		s.answer(sl, resp.AppendError(sl.reply, errNoAuth))
+	default:
+		s.serveLock(sl, cmd.Args)
+	}
+	return true
+}
+
+// append puts a new slot at the end of the line.
+func (s *session) append(size int) *slot {
+	sl := s.srv.slots.Get().(*slot)
+	sl.s, sl.proto, sl.read = s, s.proto, s.now
+	s.line.append(sl, size)
+	return sl
+}
+
+// answer completes a slot that has not been published, at once.
+func (s *session) answer(sl *slot, reply []byte) {
+	sl.reply, sl.ready = reply, true
+	s.line.weighOwn(sl)
+}
+
+// serveUtility answers a command that is no lock command.
+func (s *session) serveUtility(sl *slot, args [][]byte) bool {
+	authed := s.authed
+	reply, action := s.srv.utility(&s.client, args, sl.reply)
+	if s.authed != authed {
+		s.tellGuard()
+	}
+	if action == actionAdmit {
+		go s.admit(sl, args)
+		return true
+	}
+	s.answer(sl, reply)
+	return action != actionClose
+}
+
+// admit runs REDLOCK ADMIT, which asks the masters.
+func (s *session) admit(sl *slot, args [][]byte) {
+	lines, err := s.srv.cfg.Locks.Admit(s.srv.ctx, admitTarget(args))
+	sl.reply = appendAdmitted(sl.reply, lines, err)
+	s.completed(sl)
+}
+
+// serveLock starts a lock command. It keeps args: redcon's reader has made a
+// copy of the command for us.
+func (s *session) serveLock(sl *slot, args [][]byte) {
+	env, lock := &s.srv.env, &sl.lock
+	if fault := env.Recognise(lock, args, s.db); fault != "" {
+		s.srv.cfg.Metrics.invalid(lock.Kind)
+		s.answer(sl, resp.AppendError(sl.reply, fault))
+		return
+	}
+	if lock.DefaultTTL {
+		s.srv.noteDefaultTTL()
+	}
+	if len(lock.Swaps) == 0 {
+		var none redlock.Swap
+		reply, _ := lock.Reply(sl.reply, sl.proto, nil, &none)
+		s.answer(sl, reply)
+		return
+	}
+	q, err := s.quorumOf(lock.DB)
+	if err != nil {
+		s.answer(sl, resp.AppendError(sl.reply, "ERR "+err.Error()))
+		return
+	}
+	sl.prepare(q)
+	if lock.MayLearn {
+		sl.deadline = s.deadline(q) // for all rounds together
+	}
+	if !s.follow(sl) {
+		sl.start()
+	}
+}
+
+// quorumOf returns the quorum of a database.
+func (s *session) quorumOf(db int) (quorum, error) {
+	if s.quorumDB == db {
+		return s.quorum, nil
+	}
+	q, err := s.srv.open(db)
+	if err == nil {
+		s.quorum, s.quorumDB = q, db
+	}
+	return q, err
+}
+
+var errDraining = errors.New("the server is shutting down")
+
+// read waits for the next batch.
+func (s *session) read() ([]redcon.Command, error) {
+	for {
+		if idle := s.srv.cfg.IdleTimeout; idle > 0 {
+			s.conn.SetReadDeadline(time.Now().Add(idle))
+		}
+		if s.draining.Load() {
+			return nil, errDraining
+		}
+		cmds, err := s.conn.ReadCommands()
+		if errors.Is(err, os.ErrDeadlineExceeded) && !s.draining.Load() && s.hasWork() {
+			continue // it is the client that waits
+		}
+		return cmds, err
+	}
+}
+
+// hasWork reports whether the client waits for a reply.
+func (s *session) hasWork() bool {
+	s.line.mu.Lock()
+	defer s.line.mu.Unlock()
+	return s.line.head != s.line.published
+}
+
+// drain makes the reader end. Replies of commands it has read are still
+// written.
+func (s *session) drain() {
+	s.draining.Store(true)
+	s.conn.SetReadDeadline(time.Unix(1, 0))
+}
+
+// readFailed does what the end of the commands asks for. As with Redis, a
+// client that has only closed its side gets the replies to what it has sent.
+func (s *session) readFailed(err error) {
+	s.noteFault(err)
+	var protocol *resp.ProtocolError
+	switch {
+	case errors.As(err, &protocol):
+		s.answer(s.append(0), resp.AppendError(nil, "ERR "+protocol.Error()))
+		s.publish()
+	case errors.Is(err, resp.ErrNotRedis):
+		s.kill()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, errDraining):
+	default:
+		s.kill()
+	}
+}

@@ -1,0 +1,70 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"redlock-proxy/redlock"
+	"redlock-proxy/resp"
+)
+
+// Locks is where lock operations go; *redlock.Cluster implements it.
+type Locks interface {
+	// DB returns the quorum of a database, an error if there is no such one.
+	DB(n int) (*redlock.Quorum, error)
+	// Report tells how the masters are.
+	Report() []redlock.MasterReport
+	// Admit lets a master ("host:port") or "ALL" vote, by order of an
+	// operator, and says in lines what was done.
+	Admit(ctx context.Context, name string) ([]string, error)
+}
+
+// Config is what [NewServer] needs. Locks is required, the rest has defaults.
+type Config struct {
+	Listen  string // where clients connect, for what clients are told
+	Version string // of this program
+
+	RequirePass   string // empty: no password
+	User          string // the name that goes with it; empty: "default"
+	ProtectedMode bool   // without a password serve the loopback interface only
+
+	MaxClients      int           // 0: 10,000
+	MaxInFlight     int           // unanswered commands of a connection; 0: 1024
+	MaxInFlightSize int           // their bytes, waiting replies included; 0: 1 MiB
+	IdleTimeout     time.Duration // 0: never
+	WriteTimeout    time.Duration // for a client to take something of its replies; 0: 10 s
+	ShutdownTimeout time.Duration // 0: what the context of Shutdown allows
+	Limits          resp.Limits   // of what clients may send
+
+	OpTimeout  time.Duration // for operations that take several rounds; 0: 50 ms
+	DefaultTTL time.Duration // of locks that are given none; 0: 24 h
+	MaxTTL     time.Duration // 0: none
+
+	Logger  *slog.Logger // nil: slog.Default
+	Locks   Locks
+	Metrics *Metrics // nil: none
+}
+
+var errNoLocks = errors.New("proxy: Config.Locks is required")
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.MaxClients, 10_000)
+	setDefault(&c.MaxInFlight, 1024)
+	setDefault(&c.MaxInFlightSize, 1<<20)
+	setDefault(&c.WriteTimeout, 10*time.Second)
+	setDefault(&c.OpTimeout, 50*time.Millisecond)
+	setDefault(&c.DefaultTTL, 24*time.Hour)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// setDefault sets what is zero, or less.
+func setDefault[T int | time.Duration](v *T, to T) {
+	if *v <= 0 {
+		*v = to
+	}
+}

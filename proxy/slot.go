@@ -1,0 +1,201 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/redlock"
+	"redlock-proxy/resp"
+)
+
+// quorum is what a session needs of a [redlock.Quorum].
+type quorum interface {
+	Start(op *redlock.Op, deadline time.Duration)
+	Claim(op *redlock.Op) bool
+	Settle(op *redlock.Op)
+	Abandon(op *redlock.Op)
+	Now() time.Duration
+}
+
+// slot is one command in the line of its connection, from the time it is read
+// until its reply is in the socket. Slots are used again, with the memory of
+// their lock and operations, by any connection of the server.
+//
+// It belongs to one goroutine after the other: the reader, until the operations
+// are started; whoever calls the last Done; whoever has the turn to write. The
+// last group of fields is guarded by the line's mutex.
+type slot struct {
+	s     *session
+	seq   uint64 // its place in the line
+	args  int    // bytes of the command
+	proto int    // RESP version of the reply
+	reply []byte
+	end   int // where the reply ends in the writer's buffer
+
+	// Only a lock command has operations. Each is Started, Done, Claimed and
+	// Settled, or Abandoned, by the rules of package redlock.
+	lock       resp.Lock
+	q          quorum
+	ops        []redlock.Op
+	outs       []redlock.Outcome
+	keys       []uint64 // hashes of the operations' keys, for the order
+	oneOp      [1]redlock.Op
+	oneOut     [1]redlock.Outcome
+	oneKey     [1]uint64
+	onDone     func(*redlock.Op)
+	unfinished atomic.Int32  // operations without outcome, and whoever still starts them
+	read       time.Time     // when the command was read
+	deadline   time.Duration // of its operations; 0: as the quorum sees fit
+
+	// Guarded by line.mu.
+	ready    bool     // completed: the reply is there, if it can be claimed
+	held     int      // bytes it counts for
+	blockers int      // operations that have to end before this one is started
+	starting bool     // somebody other than the reader is starting operations
+	waiters  []waiter // operations that wait for this one
+}
+
+// waiter is a slot that waits for an operation.
+type waiter struct {
+	slot *slot
+	op   int // the index of the operation it waits for
+}
+
+// maxKept is how large a buffer may be that is kept for the next use.
+const maxKept = 4 << 10
+
+// newSlot returns a slot that has never been used.
+func newSlot() any {
+	sl := &slot{}
+	sl.onDone = func(*redlock.Op) { sl.finished() }
+	return sl
+}
+
+// prepare makes one operation for each swap of the lock.
+func (sl *slot) prepare(q quorum) {
+	n := len(sl.lock.Swaps)
+	sl.q = q
+	sl.ops, sl.outs, sl.keys = sl.oneOp[:], sl.oneOut[:], sl.oneKey[:]
+	if n != 1 {
+		sl.ops, sl.outs, sl.keys = make([]redlock.Op, n), make([]redlock.Outcome, n), make([]uint64, n)
+	}
+	for i := range sl.ops {
+		sl.ops[i].Swap = sl.lock.Swaps[i]
+		if sl.ops[i].Swap.NeedsLook() {
+			sl.lock.MayLearn = true // what follows on its key has to wait
+		}
+		sl.ops[i].Done = sl.onDone
+		sl.keys[i] = hashKey(sl.s.srv.seed, sl.lock.DB, sl.lock.Swaps[i].Key)
+	}
+	sl.unfinished.Store(int32(n))
+}
+
+// start starts all operations. They may be done before it returns.
+func (sl *slot) start() {
+	q, deadline := sl.q, sl.deadline
+	for i := range sl.ops {
+		q.Start(&sl.ops[i], deadline)
+	}
+}
+
+// finished counts down the operations, and composes the reply after the last.
+func (sl *slot) finished() {
+	if sl.unfinished.Add(-1) == 0 {
+		sl.compose()
+	}
+}
+
+// compose makes the reply of the outcomes, or starts what the lock asks next.
+func (sl *slot) compose() {
+	for i := range sl.ops {
+		sl.outs[i] = sl.ops[i].Outcome
+	}
+	var next redlock.Swap
+	reply, more := sl.lock.Reply(sl.reply[:0], sl.proto, sl.outs, &next)
+	if more {
+		sl.s.again(sl, &next)
+		return
+	}
+	sl.reply = reply
+	sl.s.completed(sl)
+}
+
+// replace makes next the only operation, in the place of what has ended. It
+// reports false if that was granted too late; then it is being tried again.
+func (sl *slot) replace(next *redlock.Swap) bool {
+	if !sl.valid() {
+		return false
+	}
+	for i := range sl.ops {
+		sl.q.Settle(&sl.ops[i])
+	}
+	sl.ops, sl.outs = sl.ops[:1], sl.outs[:1]
+	sl.ops[0].Swap = *next
+	return true
+}
+
+// claim reports whether the reply may be written now. If not, the slot is
+// completed once more.
+func (sl *slot) claim() bool {
+	n := len(sl.ops)
+	if n == 0 {
+		return true
+	}
+	sl.unfinished.Store(int32(n))
+	granted, last := 0, false
+	for i := range sl.ops {
+		if sl.q.Claim(&sl.ops[i]) {
+			granted++
+			last = sl.unfinished.Add(-1) == 0
+		}
+	}
+	if granted < n && last {
+		sl.compose() // what was not granted is done already
+	}
+	return granted == n
+}
+
+// valid reports whether a claimed reply may still be written.
+func (sl *slot) valid() bool {
+	for i := range sl.ops {
+		if !sl.q.Claim(&sl.ops[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// settle tells the quorum that the reply is in the socket.
+func (sl *slot) settle(now time.Time) {
+	if len(sl.ops) == 0 {
+		return
+	}
+	for i := range sl.ops {
+		sl.q.Settle(&sl.ops[i])
+	}
+	sl.s.srv.cfg.Metrics.operation(sl.lock.Kind, resultOf(sl.lock.Kind, sl.outs), now.Sub(sl.read))
+}
+
+// abandon undoes what the operations did: the reply will never be read.
+func (sl *slot) abandon() {
+	for i := range sl.ops {
+		sl.q.Abandon(&sl.ops[i])
+	}
+	if len(sl.ops) > 0 {
+		sl.s.srv.cfg.Metrics.operation(sl.lock.Kind, resultAbandoned, time.Since(sl.read))
+	}
+}
+
+// release forgets everything but the memory.
+func (sl *slot) release() {
+	if sl.ops != nil {
+		sl.oneOp[0].Swap, sl.oneOp[0].Outcome = redlock.Swap{}, redlock.Outcome{}
+		sl.oneOut[0] = redlock.Outcome{}
+		sl.ops, sl.outs, sl.keys, sl.q = nil, nil, nil, nil
+	}
+	if cap(sl.reply) > maxKept {
+		sl.reply = nil
+	}
+	sl.s, sl.reply, sl.deadline = nil, sl.reply[:0], 0
+	sl.ready, sl.blockers, sl.starting, sl.waiters = false, 0, false, nil
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package redlock
+
+// The race detector slows the simulation down twentyfold; it has one goroutine.
+const defaultSchedules = 300

@@ -88,8 +88,8 @@ func (s *Scripts) parse(text []byte) (*Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A parsed script takes up to 40 bytes for each of its text.
-	const perScript, perByte = 1 << 10, 40
+	// A parsed script takes up to 45 bytes for each of its text.
+	const perScript, perByte = 1 << 10, 48
 	script.sha, script.machines, script.bytes = sha, &s.machines, perScript
 	if script.refused == "" {
 		script.text = string(text)

@@ -12,7 +12,7 @@ type actions struct {
 	again  *round // to be followed by a new round …
 	more   *round // … or sent once more to masters that were in the way
 	delay  time.Duration
-	checks []lateCopy
+	checks []strayCopy
 	forget *round // answered everywhere
 }
 

@@ -5,31 +5,36 @@ import "time"
 // A release that reached a master too late, or not at all, leaves the copy
 // there, because a removal by value must not be executed late (see
 // [Call.Bounded]). The other masters showed when their copies would have
-// expired; a copy that expires at about the same time is removed afterwards.
-// What is taken again with the same token expires later.
+// expired. If no majority holds the token by now, a copy that expires at about
+// the same time is removed afterwards; one that missed an extend is left to its
+// TTL.
 
-// released is what a quorum showed of the copies that it removed.
-type released struct {
-	done     bool
-	from, to time.Duration // their expiry, in Clock time
-}
+// released is when the copies that a release removed would have expired, in
+// Clock time; to is 0 if none was removed.
+type released struct{ from, to time.Duration }
 
-// released notes the expiry of the copies that were removed, and sees to the
-// masters that have answered without removing theirs.
+// copySkew is how much copies of one lock may differ in their expiry, beyond
+// what is known of when they were looked at.
+const copySkew = 10 * time.Millisecond
+
+// maxLeftover, in milliseconds, is the longest TTL that can be told apart; a
+// year.
+const maxLeftover = 365 * 24 * 3600 * 1000
+
+// noteReleased notes the expiry of the copies that were removed, and sees to
+// the masters that have answered without removing theirs.
 func (r *round) noteReleased(do *actions) {
-	now := r.f.q.clock.Now()
+	var longest int64
 	for i := range r.votes {
-		a := &r.votes[i]
-		if !r.voted[i] || !a.Votes || !a.Applied || a.Before.TTL <= 0 || a.Before.Kind != Text {
-			continue
+		if a := &r.votes[i]; r.voted[i] && a.Votes && a.Applied && a.Before.Kind == Text {
+			longest = max(longest, min(a.Before.TTL, maxLeftover))
 		}
-		ttl := time.Duration(min(a.Before.TTL, maxLeftover)) * time.Millisecond
-		if !r.released.done || r.started+ttl < r.released.from {
-			r.released.from = r.started + ttl
-		}
-		r.released.to = max(r.released.to, now+ttl)
-		r.released.done = true
 	}
+	if longest == 0 {
+		return
+	}
+	ttl := time.Duration(longest) * time.Millisecond
+	r.released = released{r.started + ttl - copySkew, r.f.q.clock.Now() + ttl + copySkew}
 	for i := range r.votes {
 		if r.voted[i] {
 			r.leftover(i, do)
@@ -37,29 +42,26 @@ func (r *round) noteReleased(do *actions) {
 	}
 }
 
-// maxLeftover, in milliseconds, is the longest TTL that can be told apart; a
-// year.
-const maxLeftover = 365 * 24 * 3600 * 1000
-
-// leftover sends a master that missed the release a removal of that copy.
+// leftover looks at a master's answer to a release that the others decided.
 func (r *round) leftover(i int, do *actions) {
-	a, q := &r.votes[i], r.f.q
-	if !r.released.done || !r.table.HasToken || r.table.Mine.Effect != Delete {
+	a := &r.votes[i]
+	if r.released.to == 0 || !r.table.HasToken || r.table.Mine.Effect != Delete {
 		return
 	}
-	switch {
-	case a.Status == Lost:
-		q.Stats.LeftToTTL.Add(1)
-		return
-	case a.Status == Answered || a.Status == Failed && a.Reason != ReasonTooLate:
-		return
+	switch missed := a.Status == Unsent || a.Status == Failed && a.Reason == ReasonTooLate; {
+	case a.Status == Lost, missed && r.f.q.masters[i].Down() != "":
+		r.f.q.Stats.LeftToTTL.Add(1)
+	case missed:
+		do.checks = append(do.checks, strayCopy{r: r, i: i, token: r.table.Token, remove: (*round).removeLeftover})
 	}
-	q.Stats.UndoSent.Add(1)
-	r.undos++
-	do.undos = append(do.undos, &Call{
+}
+
+// removeLeftover sends master i the removal of what a release has left there.
+func (r *round) removeLeftover(i int, do *actions) {
+	q := r.f.q
+	r.addUndo(i, do, &Call{
 		Table:    &Swap{Key: r.table.Key, Token: r.table.Token, HasToken: true, Mine: Leaf{Effect: Delete}},
-		About:    [2]time.Duration{r.released.from - q.opTimeout, r.released.to + q.opTimeout},
+		About:    [2]time.Duration{r.released.from, r.released.to},
 		Deadline: q.clock.Now() + undoTimeout,
-		round:    r, index: int32(i), undo: true,
 	})
 }

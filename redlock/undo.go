@@ -36,17 +36,22 @@ func (r *round) undo(i int, do *actions) {
 }
 
 func (r *round) sendUndo(i int, w Window, do *actions) {
-	r.f.q.Stats.UndoSent.Add(1)
-	r.undos++
-	do.undos = append(do.undos, &Call{
+	r.addUndo(i, do, &Call{
 		Table: &Swap{
 			Key: r.table.Key, Token: r.table.Absent.Value, HasToken: true,
 			Mine: Leaf{Effect: Delete},
 		},
 		Window:   w,
 		Deadline: r.f.q.clock.Now() + undoTimeout,
-		round:    r, index: int32(i), undo: true,
 	})
+}
+
+// addUndo has c sent to master i and its answer counted.
+func (r *round) addUndo(i int, do *actions, c *Call) {
+	r.f.q.Stats.UndoSent.Add(1)
+	r.undos++
+	c.round, c.index, c.undo = r, int32(i), true
+	do.undos = append(do.undos, c)
 }
 
 // undone records the end of an undo.
@@ -66,26 +71,28 @@ func (r *round) undone(_ int, a Answer) {
 	do.run(f)
 }
 
-// lateCopy is a copy that a master created after the deadline of a granted
-// operation. The lock may have been released since, by another proxy too.
-type lateCopy struct {
-	r *round
-	i int
-}
-
-// late looks at an answer that came after the grant.
+// late looks at an answer that came after the grant. The lock may have been
+// released since, by another proxy too.
 func (r *round) late(i int, do *actions) {
 	if r.created(i) && r.f.q.clock.Now() > r.f.deadline {
 		r.f.q.Stats.LateCopies.Add(1)
-		do.checks = append(do.checks, lateCopy{r, i})
+		do.checks = append(do.checks, strayCopy{r: r, i: i, token: r.table.Absent.Value, remove: (*round).undo})
 	}
 }
 
-// check reads the key at quorum and removes the late copy if its token has no
+// strayCopy is a copy on one master that may belong to no lock any more.
+type strayCopy struct {
+	r      *round
+	i      int
+	token  []byte
+	remove func(r *round, i int, do *actions)
+}
+
+// check reads the key at quorum and removes the copy if its token has no
 // majority (design §4.9).
-func (c lateCopy) check() {
+func (c strayCopy) check() {
 	q := c.r.f.q
-	op := &Op{Swap: Swap{Key: c.r.table.Key, Token: c.r.table.Absent.Value, HasToken: true}}
+	op := &Op{Swap: Swap{Key: c.r.table.Key, Token: c.token, HasToken: true}}
 	op.Done = func(op *Op) {
 		out := op.Outcome
 		q.Settle(op)
@@ -93,17 +100,17 @@ func (c lateCopy) check() {
 		case out.Err != nil:
 			q.Stats.LeftToTTL.Add(1)
 		case out.Case != CaseMine:
-			c.remove()
+			c.drop()
 		}
 	}
 	q.Start(op, 0)
 }
 
-func (c lateCopy) remove() {
+func (c strayCopy) drop() {
 	f := c.r.f
 	f.mu.Lock()
 	var do actions
-	c.r.undo(c.i, &do)
+	c.remove(c.r, c.i, &do)
 	f.mu.Unlock()
 	do.run(f)
 }

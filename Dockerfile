@@ -1,0 +1,19 @@
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /redlock-proxy .
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /redlock-proxy /redlock-proxy
+USER 65532:65532
+# Like the official Redis image: reachable from other containers. Set
+# REDLOCK_REQUIREPASS_FILE, or keep it on a trusted network.
+ENV REDLOCK_LISTEN=0.0.0.0:6379 REDLOCK_PROTECTED_MODE=false
+EXPOSE 6379
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 CMD ["/redlock-proxy", "healthcheck"]
+ENTRYPOINT ["/redlock-proxy"]

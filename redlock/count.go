@@ -64,7 +64,7 @@ func (r *round) value(i int) []byte {
 // quorum was in, otherwise the writing one that applies.
 func (r *round) caseOf(t *tally) Case {
 	if t.top >= t.need {
-		return r.voteCase(t.topVote)
+		return r.topCase(t)
 	}
 	if r.table.Absent.writes() {
 		return CaseAbsent
@@ -81,9 +81,28 @@ func (r *round) caseOf(t *tally) Case {
 // deniedCase names the state that stands in the way.
 func (r *round) deniedCase(t *tally) Case {
 	if t.top >= t.need {
-		return r.voteCase(t.topVote)
+		return r.topCase(t)
 	}
 	return CaseAbsent
+}
+
+// topCase names the leaf for the state that a quorum saw. Of copies of the
+// token a quorum must be young enough too, if that is asked for.
+func (r *round) topCase(t *tally) Case {
+	c := r.voteCase(t.topVote)
+	if r.table.TTLAtMost == 0 || c > CaseOther {
+		return c
+	}
+	mine := 0
+	for i := range r.votes {
+		if r.voted[i] && r.votes[i].Votes && r.votes[i].Mine {
+			mine++
+		}
+	}
+	if mine >= t.need {
+		return CaseMine
+	}
+	return CaseOther
 }
 
 func (r *round) appliedIn(c Case) int {
@@ -135,6 +154,9 @@ func (r *round) stateOf(i, need int) State {
 	s := State{Kind: r.votes[i].Before.Kind, Value: r.value(i), TTL: NoTTL}
 	if ttl != 1<<63-1 {
 		s.TTL = r.f.q.pad.unpad(ttl)
+	}
+	if longest := ttls[len(ttls)-1]; longest != 1<<63-1 {
+		s.Longest = r.f.q.pad.unpad(longest)
 	}
 	return s
 }

@@ -53,7 +53,7 @@ func (s *spelled) spell(n int64) string {
 // key, and nothing else.
 func isPlainAcquire(c *Call) bool {
 	t := c.Table
-	return t.Absent.Effect == Set && t.Absent.TTL != KeepTTL && c.Window == Window{} && c.About == [2]time.Duration{} &&
+	return t.Absent.Effect == Set && t.Absent.TTL != KeepTTL && t.TTLAtMost == 0 && c.Window == Window{} && c.About == [2]time.Duration{} &&
 		t.Mine.Effect == Keep && t.Other.Effect == Keep && t.Wrong.Effect == Keep
 }
 
@@ -65,7 +65,7 @@ func (e *encoder) encode(c *Call, d *dialect) rueidis.Completed {
 		return e.builder.Arbitrary("SET", share(t.Key), share(t.Absent.Value), "NX", "GET", "PX", e.spell(t.Absent.TTL)).Build()
 	}
 	var shape [7]byte
-	var args [14]string
+	var args [12]string
 	rest := args[:0]
 	for i, leaf := range [...]*Leaf{&t.Absent, &t.Mine, &t.Other, &t.Wrong} {
 		shape[i], rest = e.leaf(leaf, rest)
@@ -73,6 +73,10 @@ func (e *encoder) encode(c *Call, d *dialect) rueidis.Completed {
 	shape[4] = '-'
 	if t.HasToken {
 		shape[4] = '='
+		if t.TTLAtMost > 0 {
+			shape[4] = '<'
+			rest = append(rest, strconv.FormatInt(t.TTLAtMost, 10))
+		}
 	}
 	shape[5] = '-'
 	if w := e.window(c); w != (Window{}) {

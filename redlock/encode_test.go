@@ -73,6 +73,9 @@ func randomCall(rnd *rand.Rand) *Call {
 	if rnd.IntN(3) == 0 {
 		t.Mine, t.Other, t.Wrong = Leaf{}, Leaf{}, Leaf{}
 	}
+	if rnd.IntN(3) == 0 {
+		t.TTLAtMost = []int64{30_000, 90_000, 500_000}[rnd.IntN(3)]
+	}
 	c := &Call{Table: t}
 	if rnd.IntN(3) == 0 {
 		from := int64(rnd.IntN(3)) * 100_000

@@ -185,7 +185,8 @@ func (r *round) noQuorum(t *tally) error {
 		name := r.f.q.masters[i].Name()
 		switch a := &r.votes[i]; {
 		case !r.voted[i]:
-			e.Missing = append(e.Missing, fmt.Sprintf("%s: no answer in %v", name, r.f.q.opTimeout))
+			waited := (r.f.q.clock.Now() - r.started).Round(time.Millisecond)
+			e.Missing = append(e.Missing, fmt.Sprintf("%s: no answer in %v", name, waited))
 		case a.Status != Answered || !a.Votes:
 			e.Missing = append(e.Missing, name+": "+a.Reason)
 		}

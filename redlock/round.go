@@ -79,6 +79,7 @@ func (q *Quorum) padTable(s *Swap) {
 			l.TTL = q.pad.pad(l.TTL)
 		}
 	}
+	s.TTLAtMost = q.pad.atMost(s.TTLAtMost)
 }
 
 // send queues the round's calls at all masters. Two operations on one key are

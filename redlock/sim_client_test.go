@@ -163,6 +163,7 @@ func (c *simClient) entitle(now, from time.Duration, ttl int64, how string) {
 		c.since = now
 	}
 	c.held = c.attempt
+	c.s.grants++
 	c.until = from + time.Duration(ttl)*time.Millisecond
 	c.s.note("%s holds until %v by %s", c.name, c.until, how)
 }

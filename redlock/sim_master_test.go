@@ -47,13 +47,13 @@ func (m *simMaster) misbehave() {
 		l.blocked = s.now + d
 	case x < 0.8:
 		m.links[s.rand.IntN(len(m.links))].fail()
-	case x < 0.9:
+	case x < 0.85:
 		s.note("m%d restarts empty", m.index)
 		m.store, m.run, m.hasRecord = newStore(), m.run+1, false
 		for _, l := range m.links {
 			l.fail()
 		}
-	case x < 0.93:
+	case x < 0.87:
 		s.note("m%d FLUSHALL", m.index)
 		m.store, m.hasRecord = newStore(), false
 	}

@@ -22,6 +22,7 @@ type sim struct {
 	clients []*simClient
 	cfg     simConfig
 	faults  []string
+	grants  int // entitlements, by acquire or extend
 	log     []string
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -114,6 +115,9 @@ func (s *steward) write(views []view, a agenda) bool {
 // announce logs whose vote has changed. Masters that are down were logged by
 // their upstream.
 func (s *steward) announce() {
+	if slices.ContainsFunc(s.ups, (*upstream).untried) {
+		return // at start: what is said of the others would be about to change
+	}
 	for _, u := range s.ups {
 		open, votes, reason := u.stands()
 		if was, known := s.announced[u.Name()]; !open || known && was == reason {

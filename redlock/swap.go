@@ -22,6 +22,11 @@ type State struct {
 	Kind  Kind
 	Value []byte // the string, if Kind is Text; shared, not to be modified
 	TTL   int64  // remaining milliseconds, NoTTL without expiry; 0 if absent
+
+	// Longest, in an [Outcome], is the remaining time of the copy that lives
+	// longest among those counted, 0 if one has no expiry: the TTLAtMost of a
+	// swap that expects the key untouched.
+	Longest int64
 }
 
 // Effect is what a master does to a key in one case of a [Swap].
@@ -57,6 +62,11 @@ type Swap struct {
 	// Token is what Mine compares with, if HasToken; it may be empty.
 	Token    []byte
 	HasToken bool
+	// TTLAtMost, if not 0, makes a key that holds Token count as Other if it
+	// has no expiry, or a longer one than so many milliseconds as its client
+	// would see it: it was renewed, or set again, since that was seen. Copies
+	// of one lock may differ by an op timeout, which is allowed for.
+	TTLAtMost int64
 
 	Absent Leaf // the key does not exist
 	Mine   Leaf // it holds Token
@@ -82,10 +92,16 @@ func (s *Swap) Case(st *State) Case {
 		return CaseAbsent
 	case st.Kind == WrongType:
 		return CaseWrong
-	case s.HasToken && string(s.Token) == string(st.Value):
+	case s.HasToken && string(s.Token) == string(st.Value) && within(st.TTL, s.TTLAtMost):
 		return CaseMine
 	}
 	return CaseOther
+}
+
+// within reports whether a remaining time is not longer than atMost, if that
+// is not 0.
+func within(ttl, atMost int64) bool {
+	return atMost == 0 || ttl != NoTTL && ttl <= atMost
 }
 
 // Leaf returns the leaf for a case.

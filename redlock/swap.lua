@@ -5,13 +5,14 @@
 --          holds another string, or is no string:
 --            k  keep it        s  SET value with PX     e  PEXPIRE
 --            d  DEL            r  SET value, keep TTL
---          then '=' if there is a token, '-' if not, and how to apply the
---          window: 'p' by PEXPIRETIME, 't' by TIME and PTTL, '-' not at all,
+--          then '=' if there is a token, '<' if it only counts on a key with
+--          a certain remaining TTL at most, '-' if there is none, and how to
+--          apply the window: 'p' by PEXPIRETIME, 't' by TIME and PTTL, '-' not at all,
 --          then 'b' if nothing is to be done after a certain time, '-' if not
 -- ARGV[2]  the token
 -- ARGV[3]… for each letter in turn: value and TTL for s, TTL for e, value for r
--- at last  the window, if there is one: first and last expiry time; then the
---          time for b
+-- at last  that TTL; the window, if there is one: first and last expiry time;
+--          the time for b
 --
 -- Answers 0 if it is too late, else the case (1 to 4) times two, plus one if the effect was applied, the
 -- remaining TTL, and the value if it is another string. TTLs stay strings: a
@@ -30,6 +31,12 @@ if string.sub(shape, 7, 7) == 'b' then
   last = last - 1
 end
 
+local window, from, to = string.sub(shape, 6, 6), 0, 0
+if window ~= '-' then
+  from, to = tonumber(ARGV[last - 1]), tonumber(ARGV[last])
+  last = last - 2
+end
+
 local held = redis.pcall('GET', key)
 local case = 3
 if not held then
@@ -37,11 +44,14 @@ if not held then
 elseif type(held) == 'table' then
   if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then return held end
   case = 4
-elseif string.sub(shape, 5, 5) == '=' and held == token then
+elseif string.sub(shape, 5, 5) ~= '-' and held == token then
   case = 2
 end
 local ttl = 0
 if case ~= 1 then ttl = redis.call('PTTL', key) end
+if case == 2 and string.sub(shape, 5, 5) == '<' then
+  if ttl < 0 or ttl > tonumber(ARGV[last]) then case = 3 end
+end
 
 local effect, arg = string.sub(shape, case, case), 3
 for i = 1, case - 1 do
@@ -53,9 +63,7 @@ for i = 1, case - 1 do
   end
 end
 
-local window = string.sub(shape, 6, 6)
 if case == 2 and window ~= '-' then
-  local from, to = tonumber(ARGV[last - 1]), tonumber(ARGV[last])
   local expiry = -1
   if window == 'p' then
     expiry = redis.call('PEXPIRETIME', key)

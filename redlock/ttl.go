@@ -55,6 +55,16 @@ func (p padding) unpad(remaining int64) int64 {
 	return low + int64(n)
 }
 
+// atMost turns a client's TTL into the longest remaining time that a copy may
+// have which is not newer. Copies of one lock are created up to an op timeout
+// apart, and masters answer about as far apart.
+func (p padding) atMost(ttl int64) int64 {
+	if ttl == 0 {
+		return 0
+	}
+	return addSaturated(p.pad(ttl), p.maxSlack+2)
+}
+
 // validity is slack as a duration.
 func (p padding) validity(ttl int64) time.Duration {
 	return time.Duration(p.slack(ttl)) * time.Millisecond

@@ -50,6 +50,9 @@ type upstream struct {
 	lastAt time.Duration // when the last batch ended
 }
 
+// closedReason is why a connection ends that nobody needs any more.
+const closedReason = "closed"
+
 // Name is the master's address.
 func (u *upstream) Name() string { return u.addr.Address }
 
@@ -120,7 +123,7 @@ func (u *upstream) supervise(ctx context.Context) {
 		pause(ctx, backoff)
 		backoff = min(2*backoff, lastBackoff)
 	}
-	u.setDown("closed")
+	u.setDown(closedReason)
 }
 
 // serve opens a connection and returns when it is gone; it tells how long it
@@ -193,7 +196,9 @@ func (u *upstream) lost(w *wire) {
 	u.wire, u.down = nil, w.why
 	u.refusing.Store(true)
 	u.mu.Unlock()
-	u.log.Warn("connection to master lost", "master", u.addr.Address, "db", u.db, "reason", w.why)
+	if w.why != closedReason {
+		u.log.Warn("connection to master lost", "master", u.addr.Address, "db", u.db, "reason", w.why)
+	}
 	u.nudge()
 	u.changed()
 }
@@ -206,7 +211,7 @@ func (u *upstream) setDown(reason string) {
 	u.down = reason
 	u.refusing.Store(true)
 	u.mu.Unlock()
-	if news {
+	if news && reason != closedReason {
 		u.log.Warn("master is down", "master", u.addr.Address, "db", u.db, "reason", reason)
 		u.changed()
 	}
@@ -229,7 +234,7 @@ func (u *upstream) watch(ctx context.Context, w *wire) {
 		case <-w.gone:
 			return
 		case <-ctx.Done():
-			w.lose("closed")
+			w.lose(closedReason)
 			return
 		case <-ticker.C:
 			u.look(w)
@@ -260,6 +265,13 @@ func (u *upstream) look(conn *wire) {
 	if !busy && idle > idleProbe {
 		u.workers[0].probe()
 	}
+}
+
+// untried reports whether the first connection is still being opened.
+func (u *upstream) untried() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.wire == nil && u.down == ""
 }
 
 // connection is the present one, or nil and why not; neither while the first

@@ -1,9 +1,11 @@
 package redlock
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +32,7 @@ type worker struct {
 	answers  []Answer
 	ttls     []int64 // that the calls of the batch gave their keys
 	enc      encoder
+	unloaded []*Call // to be sent again, see unload
 }
 
 func newWorker(up *upstream) *worker { return &worker{up: up, queue: newCallQueue()} }
@@ -68,9 +71,46 @@ func (w *worker) send(conn *wire, probing bool) {
 	for rest := w.taken; len(rest) > 0 || probing; probing = false {
 		n := min(len(rest), batchLimit)
 		w.exchange(conn, rest[:n], probing)
+		if len(w.unloaded) > 0 {
+			again := slices.Clone(w.unloaded)
+			w.unloaded = w.unloaded[:0]
+			w.exchange(conn, again, false)
+		}
 		rest = rest[n:]
 	}
 }
+
+// unload takes calls out of the batch that certainly were not executed because
+// the server did not know our script: it is loaded again, and they are sent
+// once more. Not those that another call on the same key has followed.
+func (w *worker) unload(reload bool) {
+	if reload {
+		return // it was loaded in this very batch: something else is wrong
+	}
+	kept := 0
+	for i, c := range w.batch {
+		if w.answers[i].Reason == reasonNoScript && !w.followed(i) {
+			w.unloaded = append(w.unloaded, c)
+			continue
+		}
+		w.batch[kept], w.answers[kept], w.ttls[kept] = c, w.answers[i], w.ttls[i]
+		kept++
+	}
+	clear(w.batch[kept:])
+	w.batch, w.answers, w.ttls = w.batch[:kept], w.answers[:kept], w.ttls[:kept]
+}
+
+// followed reports whether a call was executed behind the ith on its key.
+func (w *worker) followed(i int) bool {
+	for j := i + 1; j < len(w.batch); j++ {
+		if w.answers[j].Reason != reasonNoScript && bytes.Equal(w.batch[i].Table.Key, w.batch[j].Table.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+const reasonNoScript = "NOSCRIPT"
 
 // exchange sends one batch, waits for its answers as long as the connection
 // lives, and delivers them.
@@ -98,6 +138,9 @@ func (w *worker) exchange(conn *wire, calls []*Call, probing bool) {
 		results = results[1:]
 	}
 	w.decode(conn, results)
+	if conn.reload.Load() {
+		w.unload(reload)
+	}
 	u.judge(conn, w.answers, w.ttls, sent, received, end)
 	for i, c := range w.batch {
 		c.Deliver(w.answers[i])
@@ -140,7 +183,7 @@ func (w *worker) decode(conn *wire, results []rueidis.RedisResult) {
 			a.Status = Unsent
 		case a.Status == Lost:
 			conn.lose("connection lost")
-		case a.Status == Failed && a.Reason == "NOSCRIPT":
+		case a.Status == Failed && a.Reason == reasonNoScript:
 			conn.reload.Store(true)
 		case a.Status == Failed && endsVerification(a.Reason):
 			conn.lose(a.Reason)

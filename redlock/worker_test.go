@@ -164,3 +164,19 @@ func TestConnectionLostInTheMiddleOfWritingABatch(t *testing.T) {
 	awaitVoters(t, c, "1", "")
 	mustCycle(t, c)
 }
+
+func TestAScriptThatMastersForgotIsLoadedAgainAtOnce(t *testing.T) {
+	servers := startServers(t, 3)
+	c := openCluster(t, servers...)
+	awaitVoters(t, c, "123", "")
+	for range 3 {
+		for _, s := range servers {
+			do(t, s.client(), "SCRIPT", "FLUSH")
+		}
+		for i, out := range startMany(t, c, 5*time.Second, lockSwap("k", "a"), unlockSwap("k", "a")) {
+			if out.Err != nil || !out.Applied {
+				t.Fatalf("operation %d: %+v", i, out)
+			}
+		}
+	}
+}

@@ -7,17 +7,25 @@ import "time"
 type actions struct {
 	done   *Op
 	unlist *round
-	relist bool // back on the list, until the flight's deadline
-	undos  []*Call
-	again  *round // to be followed by a new round …
-	more   *round // … or sent once more to masters that were in the way
+	relist bool    // back on the list, until the flight's deadline
+	calls  []*Call // to the master of their index
+	again  *round  // to be followed by a new round …
+	more   *round  // … or sent once more to masters that were in the way
 	delay  time.Duration
-	checks []strayCopy
+	strays []stray
 	forget *round // answered everywhere
 }
 
 func (a *actions) retry(r *round, delay time.Duration)  { a.again, a.delay, a.unlist = r, delay, r }
 func (a *actions) resend(r *round, delay time.Duration) { a.more, a.delay = r, delay }
+
+func (a *actions) owe(s stray) { a.strays = append(a.strays, s) }
+
+// send has c sent to master i.
+func (a *actions) send(i int, c *Call) {
+	c.index = int32(i)
+	a.calls = append(a.calls, c)
+}
 
 func (a *actions) run(f *flight) {
 	if a.unlist != nil {
@@ -27,7 +35,7 @@ func (a *actions) run(f *flight) {
 			f.q.deadlines.add(a.unlist, true)
 		}
 	}
-	for _, c := range a.undos {
+	for _, c := range a.calls {
 		if m := f.q.masters[c.index]; !m.Send(c) {
 			c.Deliver(Answer{Status: Unsent, Reason: m.Down()})
 		}
@@ -35,8 +43,8 @@ func (a *actions) run(f *flight) {
 	if a.forget != nil {
 		f.q.bucket(a.forget.table.Key).leave(a.forget)
 	}
-	for _, c := range a.checks {
-		c.check()
+	for _, s := range a.strays {
+		f.q.owe(s)
 	}
 	switch {
 	case a.again != nil && a.delay == 0:

@@ -135,6 +135,11 @@ func (c *Cluster) open(n int) *database {
 		cfg.Masters = append(cfg.Masters, m)
 	}
 	d.quorum = New(cfg)
+	for _, m := range d.masters {
+		if u, ok := m.(*upstream); ok {
+			u.quorum.Store(d.quorum)
+		}
+	}
 	return d
 }
 

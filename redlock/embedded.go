@@ -60,7 +60,7 @@ func (e *embedded) apply(c *Call) Answer {
 	}
 	v := e.store.apply(now.Milliseconds()+1, c.Table, window)
 	return Answer{Status: Answered, Votes: true, Before: v.before, Mine: v.mine, Applied: v.applied,
-		Expiry: Window{From: v.expiry, To: v.expiry}}
+		Expiry: Window{From: v.expiry, To: v.expiry}, And: v.and}
 }
 
 func (e *embedded) report() MasterReport {

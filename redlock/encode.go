@@ -12,7 +12,12 @@ import (
 )
 
 //go:embed swap.lua
-var swapScript string
+var swapOne string
+
+//go:embed several.lua
+var swapSeveral string
+
+var swapScript = swapSeveral + swapOne
 
 // maxTTL is the longest TTL that is sent, in milliseconds. Redis adds the
 // present time and refuses, before 7.0 even wraps, what exceeds 2^63-1.
@@ -53,7 +58,7 @@ func (s *spelled) spell(n int64) string {
 // key, and nothing else.
 func isPlainAcquire(c *Call) bool {
 	t := c.Table
-	return t.Absent.Effect == Set && t.Absent.TTL != KeepTTL && t.TTLAtMost == 0 && c.Window == Window{} && c.About == [2]time.Duration{} &&
+	return len(t.And) == 0 && t.Absent.Effect == Set && t.Absent.TTL != KeepTTL && t.TTLAtMost == 0 && c.Window == Window{} && c.About == [2]time.Duration{} &&
 		t.Mine.Effect == Keep && t.Other.Effect == Keep && t.Wrong.Effect == Keep
 }
 
@@ -61,6 +66,9 @@ func isPlainAcquire(c *Call) bool {
 // the call's table.
 func (e *encoder) encode(c *Call, d *dialect) rueidis.Completed {
 	t := c.Table
+	if len(t.And) > 0 {
+		return e.encodeSeveral(c, d)
+	}
 	if d.setNXGet && isPlainAcquire(c) {
 		return e.builder.Arbitrary("SET", share(t.Key), share(t.Absent.Value), "NX", "GET", "PX", e.spell(t.Absent.TTL)).Build()
 	}
@@ -136,7 +144,10 @@ func decode(c *Call, d *dialect, r *rueidis.RedisResult) (a Answer, ttl int64) {
 	if err := r.NonRedisError(); err != nil {
 		return Answer{Status: Lost, Reason: "connection lost"}, 0
 	}
-	if d.setNXGet && isPlainAcquire(c) {
+	switch {
+	case len(c.Table.And) > 0:
+		return decodeSeveral(c, r)
+	case d.setNXGet && isPlainAcquire(c):
 		return decodeSet(c, r)
 	}
 	return decodeScript(c, r)
@@ -217,7 +228,7 @@ func unshare(s string) []byte {
 }
 
 // refused is the answer for an error reply: nothing was changed. (swapScript
-// writes at most once, and last.)
+// reads first and then writes, without anything between that may be refused.)
 func refused(err error) Answer {
 	return Answer{Status: Failed, Reason: errorCode(err.Error())}
 }

@@ -57,6 +57,9 @@ type Answer struct {
 	// the master's own clock: it tells this copy from a later one with the
 	// same value.
 	Expiry Window
+	// And is the same of the further keys of the table. Mine is then true in
+	// CaseMine, and no value is left out.
+	And []Held
 }
 
 // ReasonTooLate is the Reason of a call that reached its master after its
@@ -86,26 +89,35 @@ type Call struct {
 
 	round *round
 	index int32
-	undo  bool
+	// side, if set, gets the answer: the call is no vote but an undo or a
+	// repair.
+	side func(Answer)
+	// keep, if set, tells whether an unsent side call is still wanted.
+	keep func() bool
 }
 
 // Wanted reports whether a call that has not been sent yet should still be
 // sent. If not, the master delivers Unsent.
-func (c *Call) Wanted() bool { return c.undo || c.round.wanted() }
+func (c *Call) Wanted() bool {
+	if c.side != nil {
+		return c.keep == nil || c.keep()
+	}
+	return c.round.wanted()
+}
 
 // Bounded reports whether the call changes what it finds: then it must not be
 // applied after its deadline, when its token may be in use again, or somebody
-// else hold the key.
+// else hold the key. An undo is bounded by its window instead.
 func (c *Call) Bounded() bool {
-	return !c.undo && (c.Table.Mine.writes() || c.Table.Other.writes() || c.Table.Wrong.writes())
+	return c.side == nil && (c.Table.Mine.writes() || c.Table.Other.writes() || c.Table.Wrong.writes())
 }
 
 // Deliver hands the answer to the round. It is called exactly once, not from
 // within Send, must not be called with a lock held that Send takes, and does
 // not block.
 func (c *Call) Deliver(a Answer) {
-	if c.undo {
-		c.round.undone(int(c.index), a)
+	if c.side != nil {
+		c.side(a)
 		return
 	}
 	c.round.vote(int(c.index), a)

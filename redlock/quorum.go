@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 )
 
@@ -44,6 +45,9 @@ type Quorum struct {
 	off        rules
 	unanswered unanswered
 	deadlines  deadlines
+
+	owedLock sync.Mutex
+	owed     [][]stray // by master
 }
 
 // New returns a quorum over cfg.Masters; an operation needs len(Masters)/2+1
@@ -58,6 +62,7 @@ func New(cfg Config) *Quorum {
 		pad:       padding{ppm: int64(cfg.DriftPPM), maxSlack: cfg.OpTimeout.Milliseconds(), off: cfg.off.slack},
 		off:       cfg.off,
 	}
+	q.owed = make([][]stray, len(q.masters))
 	if q.rand == nil {
 		q.rand = rand.Int64N
 	}

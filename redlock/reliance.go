@@ -30,6 +30,8 @@ type overlap struct {
 	renewed atomic.Bool // a copy may have been renewed or removed since
 	removed atomic.Bool // a copy may have been removed since
 
+	followed atomic.Bool // some operation that writes the key was sent since
+
 	prev, next *round // guarded by the bucket
 	listed     bool
 }
@@ -38,16 +40,18 @@ func (q *Quorum) bucket(key []byte) *bucket {
 	return &q.unanswered.buckets[maphash.Bytes(q.unanswered.seed, key)%uint64(len(q.unanswered.buckets))]
 }
 
-// enter tells the unanswered acquires about a round that is about to be sent,
-// and lists it if it is one. The bucket is locked.
+// enter tells the unanswered acquires and extends about a round that is about
+// to be sent, and lists it if it is one. The bucket is locked.
 func (b *bucket) enter(r *round) {
-	s := &r.table
-	if mine := s.HasToken && s.Mine.writes(); mine || s.Other.writes() {
-		for o := b.head; o != nil; o = o.overlap.next {
-			b.tell(o, s, mine)
+	if r.f.class == classRead {
+		return
+	}
+	for o := b.head; o != nil; o = o.overlap.next {
+		if bytes.Equal(o.table.Key, r.table.Key) {
+			o.tell(&r.table)
 		}
 	}
-	if s.Absent.Effect != Set {
+	if r.f.class == classDelete {
 		return
 	}
 	r.overlap.listed = true
@@ -58,18 +62,16 @@ func (b *bucket) enter(r *round) {
 	b.head = r
 }
 
-// tell notes in o what the table s may do to its copies.
-func (b *bucket) tell(o *round, s *Swap, mine bool) {
-	if !bytes.Equal(o.table.Key, s.Key) {
-		return
-	}
-	mine = mine && bytes.Equal(o.table.Absent.Value, s.Token)
+// tell notes what the table s may do to copies of this round.
+func (r *round) tell(s *Swap) {
+	r.overlap.followed.Store(true)
+	mine := s.HasToken && s.Mine.writes() && bytes.Equal(r.table.Absent.Value, s.Token)
 	if !mine && !s.Other.writes() {
 		return
 	}
-	o.overlap.renewed.Store(true)
+	r.overlap.renewed.Store(true)
 	if mine && s.Mine.Effect == Delete || s.Other.Effect == Delete {
-		o.overlap.removed.Store(true)
+		r.overlap.removed.Store(true)
 	}
 }
 

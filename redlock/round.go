@@ -34,8 +34,9 @@ type round struct {
 	resending bool // a keeper's second try is on its way
 
 	overlap  overlap
-	released released
-	unwanted atomic.Bool // unsent calls of this round are pointless
+	released [2]time.Duration // when removed copies would have expired, in Clock time
+	repairs  bool             // masters without the key get it
+	unwanted atomic.Bool      // unsent calls of this round are pointless
 
 	calls []Call
 	votes []Answer
@@ -75,11 +76,16 @@ func (r *round) init(f *flight, swap *Swap, now time.Duration) {
 // padTable pads the TTLs of a table in place.
 func (q *Quorum) padTable(s *Swap) {
 	for c := CaseAbsent; c <= CaseWrong; c++ {
-		if l := s.Leaf(c); (l.Effect == Set || l.Effect == Expire) && l.TTL > 0 {
-			l.TTL = q.pad.pad(l.TTL)
-		}
+		q.padLeaf(s.Leaf(c))
 	}
 	s.TTLAtMost = q.pad.atMost(s.TTLAtMost)
+	q.padParts(s)
+}
+
+func (q *Quorum) padLeaf(l *Leaf) {
+	if (l.Effect == Set || l.Effect == Expire) && l.TTL > 0 {
+		l.TTL = q.pad.pad(l.TTL)
+	}
 }
 
 // send queues the round's calls at all masters. Two operations on one key are
@@ -138,8 +144,9 @@ func (r *round) vote(i int, a Answer) {
 		f.confirm(r, &do)
 	case granted, settled:
 		r.late(i, &do)
+		r.repair(i, &do)
 	case closed:
-		r.leftover(i, &do)
+		r.missed(i, &do)
 	}
 	r.forget(&do)
 	f.mu.Unlock()
@@ -148,7 +155,7 @@ func (r *round) vote(i int, a Answer) {
 
 // forget takes an acquire off the unanswered when nothing about it is open.
 func (r *round) forget(do *actions) {
-	if r.f.class == classAcquire && r.pending == 0 && r.phase != voting && r.phase != granted {
+	if r.f.class >= classAcquire && r.pending == 0 && r.phase != voting && r.phase != granted {
 		do.forget = r
 	}
 }
@@ -207,6 +214,7 @@ func (r *round) succeed(t *tally, do *actions) {
 	if f.class == classDelete {
 		r.noteReleased(do)
 	}
+	r.repairAll(do)
 	f.conclude(r, out, do)
 }
 

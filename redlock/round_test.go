@@ -123,7 +123,7 @@ func (h *handDriven) wantDone(n int) {
 func (h *handDriven) wantUndo(i int) *Call {
 	h.t.Helper()
 	c := h.take(i)
-	if !c.undo || c.Table.Mine.Effect != Delete {
+	if c.side == nil || c.Table.Mine.Effect != Delete {
 		h.t.Fatalf("m%d got %+v, want an undo", i, c.Table)
 	}
 	return c
@@ -205,7 +205,7 @@ func TestUndoIsCancelledWhenALaterOperationMayRelyOnTheCopy(t *testing.T) {
 	h.created(0)
 	h.holds(1, "b")
 	h.holds(2, "b")
-	if c := h.take(0); c.undo {
+	if c := h.take(0); c.side != nil {
 		t.Error("the copy was undone")
 	}
 	if got := h.q.Stats.UndoCancelled.Load(); got != 1 {
@@ -243,10 +243,63 @@ func TestUnansweredAcquireIsAnErrorAtTheDeadlineAndUndoneWhenItAnswers(t *testin
 	h.created(1)
 	h.wantUndo(1)
 	h.take(2).Deliver(Answer{Status: Lost, Reason: "connection lost"})
-	if got := h.q.Stats.LeftToTTL.Load(); got != 1 {
-		t.Errorf("LeftToTTL = %d, want 1", got)
+	h.wantNoCalls() // it may still be executed there
+
+	h.q.Returned(h.q.masters[2])
+	for i := range 3 {
+		h.absent(i)
+	}
+	if c := h.wantUndo(2); c.About[0] > 30_068*time.Millisecond || c.About[1] < 30_126*time.Millisecond {
+		t.Errorf("undo about %v", c.About)
+	}
+}
+
+func TestACopyThatMayBeThereStaysIfItsTokenHasAMajority(t *testing.T) {
+	h := newHandDriven(t, 3)
+	h.start(acquireOf("a"))
+	h.holds(0, "b")
+	h.holds(1, "b")
+	h.take(2).Deliver(Answer{Status: Lost})
+	h.q.Returned(h.q.masters[2])
+	for i := range 3 { // the same token, through another proxy
+		h.mine(i, 1000, false)
 	}
 	h.wantNoCalls()
+}
+
+func TestAReleaseThatAMasterMissedIsMadeUpFor(t *testing.T) {
+	h := newHandDriven(t, 3)
+	h.start(releaseOf("a"))
+	h.mine(0, 10_000, true)
+	h.mine(1, 10_002, true)
+	h.wantDone(1)
+	h.take(2).Deliver(Answer{Status: Failed, Reason: ReasonTooLate})
+	for i := range 3 {
+		h.absent(i)
+	}
+	if c := h.wantUndo(2); c.About != [2]time.Duration{9992 * time.Millisecond, 10_012 * time.Millisecond} {
+		t.Errorf("removal about %v", c.About)
+	}
+	h.wantNoCalls()
+}
+
+func TestAnExtendedLockIsGivenToMastersThatLackIt(t *testing.T) {
+	h := newHandDriven(t, 3)
+	h.start(extendOf("a"))
+	h.mine(0, 500, true)
+	h.mine(1, 500, true)
+	h.absent(2)
+	if c := h.take(2); string(c.Table.Absent.Value) != "a" || c.Table.Absent.TTL != 30_068 || c.Table.HasToken {
+		t.Errorf("repair %+v", c.Table)
+	}
+	h.start(extendOf("a"))
+	h.mine(0, 500, true)
+	h.mine(1, 500, true)
+	h.start(releaseOf("a"))
+	h.absent(2)
+	if c := h.take(2); c.Table.Mine.Effect != Delete {
+		t.Errorf("a repair behind a release: %+v", c.Table)
+	}
 }
 
 func TestUnsentCallsOfAFailedAcquireAreNotWanted(t *testing.T) {
@@ -353,7 +406,7 @@ func TestSplitVoteEndsWithNilAtTheDeadline(t *testing.T) {
 		for i, v := range []string{"a", "", "c"} {
 			for len(h.masters[i].calls) > 0 {
 				switch c := h.masters[i].calls[0]; {
-				case c.undo:
+				case c.side != nil:
 					h.take(i).Deliver(Answer{Status: Answered, Votes: true, Mine: true, Applied: true})
 				case v == "":
 					h.created(i)

@@ -77,7 +77,7 @@ func (c *simClient) newToken() {
 	switch c.s.cfg.tokens {
 	case uniqueTokens, retriedTokens:
 		if c.s.cfg.tokens == retriedTokens && c.held == c.attempt-1 {
-			break // the last one never got the lock
+			return // the last one never got the lock: the same again
 		}
 		c.attempt, c.held = c.attempt+1, c.attempt
 		c.unknown = nil
@@ -90,6 +90,9 @@ func (c *simClient) newToken() {
 	ttls := []int64{20, 60, 120, 300, 800}
 	if c.s.cfg.tokens == constantToken {
 		ttls = []int64{120, 1500, 2500}
+	}
+	if c.s.cfg.tokens == renewingTokens && c.ttl != 0 {
+		return // as real clients do, with one TTL for one token
 	}
 	c.ttl = ttls[c.s.rand.IntN(len(ttls))]
 }

@@ -233,13 +233,16 @@ func (l *simLink) connect() {
 	l.admitted = l.master.run == 0 && l.master.hasRecord
 	l.setArrival(s.now)
 	s.note("m%d p%d connected, admitted %v", l.master.index, l.proxy.index, l.admitted)
+	if l.admitted {
+		l.proxy.quorum.Returned(l)
+	}
 }
 
 func (m *simMaster) noteApplied(c *Call) {
 	if m.executed == nil {
 		m.executed = map[*round]bool{}
 	}
-	if !c.undo {
+	if c.side == nil {
 		m.executed[c.round] = true
 	}
 }
@@ -247,8 +250,10 @@ func (m *simMaster) noteApplied(c *Call) {
 func describe(c *Call) string {
 	t := c.Table
 	switch {
-	case c.undo:
+	case c.side != nil && t.HasToken:
 		return fmt.Sprintf("undo %q", t.Token)
+	case c.side != nil:
+		return fmt.Sprintf("repair %q ttl %d", t.Absent.Value, t.Absent.TTL)
 	case t.Absent.Effect == Set && t.HasToken:
 		return fmt.Sprintf("acquire-or-renew %q ttl %d", t.Token, t.Absent.TTL)
 	case t.Absent.Effect == Set:

@@ -13,6 +13,7 @@ type Stats struct {
 	Undone        atomic.Uint64 // of these, those that a master confirmed
 	UndoCancelled atomic.Uint64 // left alone because a later operation may rely on the copy
 	LeftToTTL     atomic.Uint64 // copies, or possible copies, that only their TTL removes
+	Repairs       atomic.Uint64 // copies given to masters that lacked an extended lock
 	LateCopies    atomic.Uint64 // copies created after the deadline of their operation
 	NoQuorum      atomic.Uint64 // operations answered with an error
 }

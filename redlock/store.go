@@ -31,6 +31,7 @@ type verdict struct {
 	mine    bool
 	applied bool
 	expiry  int64 // absolute milliseconds, of what a Set or Expire wrote
+	and     []Held
 }
 
 func newStore() *store { return &store{entries: make(map[string]entry)} }
@@ -38,6 +39,9 @@ func newStore() *store { return &store{entries: make(map[string]entry)} }
 // apply applies the table at the time now, in milliseconds. A Delete or Expire
 // of a key that is not there applies nothing.
 func (s *store) apply(now int64, table *Swap, window Window) verdict {
+	if len(table.And) > 0 {
+		return s.applySeveral(now, table)
+	}
 	e, exists := s.find(now, table.Key)
 	var v verdict
 	if exists {

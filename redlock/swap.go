@@ -52,7 +52,8 @@ type Leaf struct {
 func (l *Leaf) writes() bool { return l.Effect >= Set }
 
 // Swap is an atomic change of one key by a decision table: the leaf that fits
-// the state a master sees is applied there, all or nothing.
+// the state a master sees is applied there, all or nothing. With And it is a
+// change of several keys, see several.go.
 //
 // The byte slices belong to the engine from [Quorum.Start] on and must not be
 // modified again: answers may arrive after the outcome.
@@ -72,6 +73,10 @@ type Swap struct {
 	Mine   Leaf // it holds Token
 	Other  Leaf // it holds another string (any string without HasToken)
 	Wrong  Leaf // it holds something that is not a string
+
+	// And are further keys, each named once, that are changed together with
+	// Key or not at all.
+	And []Part
 }
 
 // Case names a leaf of a [Swap].

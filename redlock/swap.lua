@@ -1,4 +1,5 @@
--- Applies one decision table to one key.
+-- Applies one decision table to one key. For several keys see several.lua,
+-- which comes before this in the script.
 --
 -- KEYS[1]  the key
 -- ARGV[1]  four letters, what to do if the key is absent, holds the token,
@@ -25,6 +26,8 @@ local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
+
+if #KEYS > 1 then return several(now) end
 
 if string.sub(shape, 7, 7) == 'b' then
   if now() > tonumber(ARGV[last]) then return {0, 0} end

@@ -16,8 +16,9 @@ func (r *round) undo(i int, do *actions) {
 		r.sendUndo(i, Window{}, do)
 		return
 	}
-	if r.votes[i].Status == Lost {
-		q.Stats.LeftToTTL.Add(1)
+	if r.votes[i].Status == Lost && r.table.Absent.Effect == Set {
+		do.owe(stray{master: i, key: r.table.Key, token: r.table.Absent.Value,
+			about: r.aboutUnanswered(), lost: true, overlap: &r.overlap})
 		return
 	}
 	if !r.created(i) {
@@ -35,82 +36,45 @@ func (r *round) undo(i int, do *actions) {
 	r.sendUndo(i, window, do)
 }
 
+// aboutUnanswered is when a copy expires that may have been created at any time
+// since the round was sent.
+func (r *round) aboutUnanswered() [2]time.Duration {
+	ttl := time.Duration(min(r.table.Absent.TTL, maxStrayTTL)) * time.Millisecond
+	return [2]time.Duration{r.started + ttl, r.f.q.clock.Now() + ttl}
+}
+
 func (r *round) sendUndo(i int, w Window, do *actions) {
-	r.addUndo(i, do, &Call{
-		Table: &Swap{
-			Key: r.table.Key, Token: r.table.Absent.Value, HasToken: true,
-			Mine: Leaf{Effect: Delete},
-		},
-		Window:   w,
+	r.f.q.Stats.UndoSent.Add(1)
+	r.undos++
+	do.send(i, &Call{
+		Table: removalOf(r.table.Key, r.table.Absent.Value), Window: w,
 		Deadline: r.f.q.clock.Now() + undoTimeout,
+		side:     r.undone,
 	})
 }
 
-// addUndo has c sent to master i and its answer counted.
-func (r *round) addUndo(i int, do *actions, c *Call) {
-	r.f.q.Stats.UndoSent.Add(1)
-	r.undos++
-	c.round, c.index, c.undo = r, int32(i), true
-	do.undos = append(do.undos, c)
+// removalOf is a compare-and-delete.
+func removalOf(key, token []byte) *Swap {
+	return &Swap{Key: key, Token: token, HasToken: true, Mine: Leaf{Effect: Delete}}
 }
 
 // undone records the end of an undo.
-func (r *round) undone(_ int, a Answer) {
+func (r *round) undone(a Answer) {
 	f := r.f
+	f.q.countUndone(a)
 	f.mu.Lock()
 	var do actions
-	switch {
-	case a.Status != Answered:
-		f.q.Stats.LeftToTTL.Add(1)
-	case a.Applied:
-		f.q.Stats.Undone.Add(1)
-	}
 	r.undos--
 	f.confirm(r, &do)
 	f.mu.Unlock()
 	do.run(f)
 }
 
-// late looks at an answer that came after the grant. The lock may have been
-// released since, by another proxy too.
-func (r *round) late(i int, do *actions) {
-	if r.created(i) && r.f.q.clock.Now() > r.f.deadline {
-		r.f.q.Stats.LateCopies.Add(1)
-		do.checks = append(do.checks, strayCopy{r: r, i: i, token: r.table.Absent.Value, remove: (*round).undo})
+func (q *Quorum) countUndone(a Answer) {
+	switch {
+	case a.Status != Answered:
+		q.Stats.LeftToTTL.Add(1)
+	case a.Applied:
+		q.Stats.Undone.Add(1)
 	}
-}
-
-// strayCopy is a copy on one master that may belong to no lock any more.
-type strayCopy struct {
-	r      *round
-	i      int
-	token  []byte
-	remove func(r *round, i int, do *actions)
-}
-
-// check reads the key at quorum and removes the copy if its token has no
-// majority (design §4.9).
-func (c strayCopy) check() {
-	q := c.r.f.q
-	op := &Op{Swap: Swap{Key: c.r.table.Key, Token: c.token, HasToken: true}}
-	op.Done = func(op *Op) {
-		out := op.Outcome
-		q.Settle(op)
-		switch {
-		case out.Err != nil:
-			q.Stats.LeftToTTL.Add(1)
-		case out.Case != CaseMine:
-			c.drop()
-		}
-	}
-	q.Start(op, 0)
-}
-
-func (c strayCopy) drop() {
-	f := c.r.f
-	f.mu.Lock()
-	var do actions
-	c.remove(c.r, c.i, &do)
-	f.mu.Unlock()
-	do.run(f)
 }

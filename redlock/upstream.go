@@ -29,6 +29,8 @@ type upstream struct {
 	seed  maphash.Seed
 	// changed is called, without locks, when admissions must be looked at again.
 	changed func()
+	// quorum is told when the master is back.
+	quorum atomic.Pointer[Quorum]
 
 	workers [workersPerMaster]*worker
 	done    chan struct{} // closed by close
@@ -261,7 +263,11 @@ func (u *upstream) look(conn *wire) {
 	}
 	u.mu.Lock()
 	idle := now - u.lastAt
+	votes, _ := u.link.votes()
 	u.mu.Unlock()
+	if q := u.quorum.Load(); q != nil && votes {
+		q.Returned(u)
+	}
 	if !busy && idle > idleProbe {
 		u.workers[0].probe()
 	}
@@ -319,6 +325,11 @@ func (u *upstream) judge(conn *wire, answers []Answer, ttls []int64, sent, recei
 			a.Votes, a.Reason = votes, reason
 			if ttls[i] > 0 {
 				a.Expiry = u.link.expiry(sent, received, end, ttls[i])
+			}
+			for k := range a.And {
+				if h := &a.And[k]; h.Given > 0 {
+					h.Expiry = u.link.expiry(sent, received, end, h.Given)
+				}
 			}
 		}
 		if !a.Votes {

@@ -1,6 +1,9 @@
 package redlock
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // actions are what a decision under a flight's lock leads to; they are run
 // without it, because masters may answer at once.
@@ -36,25 +39,56 @@ func (a *actions) run(f *flight) {
 		}
 	}
 	for _, c := range a.calls {
-		if m := f.q.masters[c.index]; !m.Send(c) {
-			c.Deliver(Answer{Status: Unsent, Reason: m.Down()})
-		}
+		f.q.sendSide(c)
 	}
 	if a.forget != nil {
-		f.q.bucket(a.forget.table.Key).leave(a.forget)
+		f.q.leave(a.forget)
 	}
 	for _, s := range a.strays {
 		f.q.owe(s)
 	}
-	switch {
-	case a.again != nil && a.delay == 0:
-		f.restart(a.again)
-	case a.again != nil:
-		f.q.clock.AfterFunc(a.delay, func() { f.restart(a.again) })
-	case a.more != nil:
-		f.q.clock.AfterFunc(a.delay, a.more.resend)
+	if a.again != nil || a.more != nil {
+		f.later(a.again, a.more, a.delay)
 	}
 	if a.done != nil {
 		a.done.Done(a.done)
+	}
+}
+
+// sendSide sends a call that is no vote to the master of its index.
+func (q *Quorum) sendSide(c *Call) {
+	c.q = q
+	q.outstanding.Add(1)
+	if m := q.masters[c.index]; !m.Send(c) {
+		c.Deliver(Answer{Status: Unsent, Reason: m.Down()})
+	}
+}
+
+// Drain waits until every master has answered what was sent to it, undos
+// included, or ctx ends.
+func (q *Quorum) Drain(ctx context.Context) {
+	ticker := time.NewTicker(drainPeriod)
+	defer ticker.Stop()
+	for q.outstanding.Load() > 0 {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+const drainPeriod = 5 * time.Millisecond
+
+// later starts a new round in the place of again, or sends more to the masters
+// in its way, after delay.
+func (f *flight) later(again, more *round, delay time.Duration) {
+	switch {
+	case again != nil && delay == 0:
+		f.restart(again)
+	case again != nil:
+		f.q.clock.AfterFunc(delay, func() { f.restart(again) })
+	default:
+		f.q.clock.AfterFunc(delay, more.resend)
 	}
 }

@@ -3,6 +3,7 @@ package redlock
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -20,6 +21,8 @@ type view struct {
 	lastSeen   uint64 // the serial that a step invalidates
 	// When its clock was last seen to be steady, and when to have stepped.
 	steadyAt, steppedAt time.Duration
+	restored            string // why it may vote again with this generation, empty if it may not yet
+	note                string // what is being done about it
 }
 
 // electorate is the quorum whose masters are to be admitted.
@@ -40,9 +43,11 @@ type standing struct {
 // agenda is what follows from the views.
 type agenda struct {
 	standings []standing
+	lost      []bool   // masters that may have lost locks, and could get them back
 	writes    [][]byte // per master the record to write, nil for none
 	first     bool     // the writes are those of a first start, on empty databases
 	known     bool     // a record of this quorum was seen
+	opTimeout int64    // the largest of its proxies, milliseconds
 	unsettled bool     // to be looked at again soon: a step whose fault is not known yet
 	notes     []string // what to tell the operator
 }
@@ -52,17 +57,20 @@ type agenda struct {
 // masters that an operator wants admitted. It has no side effects; when the
 // writes are done it is called again with new views.
 func (e electorate) convene(views []view, asked []bool) agenda {
-	m := meeting{electorate: e, views: views, records: make([]*record, e.size), reasons: make([]string, e.size)}
+	m := meeting{electorate: e, views: views, records: make([]*record, e.size), reasons: make([]string, e.size), lost: make([]bool, e.size)}
 	m.merged = record{Quorum: e.name, OpTimeout: e.opTimeout, Admitted: make([]admission, e.size)}
 	m.read()
 	m.exposeTwins()
 	fresh, first := make([]bool, e.size), false
-	if m.known || anyOf(asked) {
+	switch {
+	case m.known || anyOf(asked):
 		m.consider(asked, fresh)
-	} else {
+	case m.seen && m.allOpen():
+		m.outwait(fresh)
+	default:
 		first = m.bootstrap(fresh)
 	}
-	return agenda{standings: m.count(), writes: m.writes(fresh), first: first, known: m.known, unsettled: m.unsettled, notes: m.notes}
+	return agenda{standings: m.count(), lost: m.lost, opTimeout: m.merged.OpTimeout, writes: m.writes(fresh), first: first, known: m.known, unsettled: m.unsettled, notes: m.notes}
 }
 
 // meeting is one run of convene.
@@ -74,6 +82,7 @@ type meeting struct {
 	known   bool      // there is a valid record
 	merged  record
 	notes   []string
+	lost    []bool
 
 	unsettled bool
 }
@@ -159,24 +168,56 @@ func (m *meeting) consider(asked, fresh []bool) {
 		case asked != nil && asked[i]:
 			m.admit(i, "admitted by an operator")
 			fresh[i] = true
+		case v.restored != "" && !(a.Identity == v.id.String() && m.records[i] != nil && !stepped):
+			m.admit(i, v.restored)
+			fresh[i] = true
 		case a.Identity == v.id.String() && m.records[i] == nil:
-			m.reasons[i] = fmt.Sprintf("its record is gone, so its locks may be (FLUSHALL?): REDLOCK ADMIT %s", v.name)
+			m.lose(i, "its record is gone, so its locks may be (FLUSHALL?)")
 		case a.Identity == v.id.String() && stepped:
 			m.withdraw(i)
 		case a.Identity == v.id.String():
 		case a.Serial == 0:
 			m.reasons[i] = fmt.Sprintf("never admitted: REDLOCK ADMIT %s", v.name)
 		case a.Identity == "":
-			m.reasons[i] = fmt.Sprintf("%s: REDLOCK ADMIT %s", cmp.Or(v.stepped, "its clock stepped"), v.name)
+			m.lose(i, cmp.Or(v.stepped, "its clock stepped"))
 		case m.records[i] == nil:
-			m.reasons[i] = fmt.Sprintf("it restarted without its data: REDLOCK ADMIT %s", v.name)
+			m.lose(i, "it restarted without its data")
 		case !v.durable:
-			m.reasons[i] = fmt.Sprintf("it restarted and does not persist every write (appendonly yes, appendfsync always, no-appendfsync-on-rewrite no): REDLOCK ADMIT %s", v.name)
+			m.lose(i, "it restarted and does not persist every write (appendonly yes, appendfsync always, no-appendfsync-on-rewrite no)")
 		case stepped:
-			m.reasons[i] = fmt.Sprintf("it restarted, and its %s: REDLOCK ADMIT %s", v.stepped, v.name)
+			m.lose(i, "it restarted, and its "+v.stepped)
 		default:
 			m.admit(i, "admitted again: it restarted, persists every write and kept its record")
 		}
+	}
+}
+
+// lose notes that master i may have lost locks that others count on.
+func (m *meeting) lose(i int, why string) {
+	m.lost[i] = true
+	m.reasons[i] = why + ": REDLOCK ADMIT " + m.views[i].name
+	if note := m.views[i].note; note != "" {
+		m.reasons[i] = why + "; " + note
+	}
+}
+
+// allOpen reports whether every master can be reached.
+func (m *meeting) allOpen() bool {
+	return !slices.ContainsFunc(m.reasons, func(reason string) bool { return reason != "" })
+}
+
+// outwait is for masters that have all lost their records, which this proxy has
+// seen: what they forgot ends some time, then they are admitted together.
+func (m *meeting) outwait(fresh []bool) {
+	if slices.ContainsFunc(m.views, func(v view) bool { return v.restored == "" }) {
+		for i := range m.views {
+			m.lose(i, "the records of all masters are gone")
+		}
+		return
+	}
+	for i := range m.views {
+		m.admit(i, m.views[i].restored)
+		fresh[i] = true
 	}
 }
 

@@ -42,6 +42,9 @@ type Cluster struct {
 	cfg    ClusterConfig
 	ctx    context.Context
 	cancel context.CancelFunc
+	bus    *Bus
+	// listing has room for those who may list keys at once.
+	listing chan struct{}
 
 	mu        sync.Mutex
 	databases [maxDatabases]*database
@@ -59,6 +62,8 @@ type database struct {
 type reporter interface {
 	Master
 	report() MasterReport
+	// list returns the master's keys, some perhaps twice. It ends with ctx.
+	list(ctx context.Context, f KeyFilter) ([]string, error)
 }
 
 // Open prepares the masters and begins to connect to them; it does not wait
@@ -72,8 +77,11 @@ func Open(cfg ClusterConfig) (*Cluster, error) {
 		}
 		seen[m.Address] = true
 	}
-	c := &Cluster{cfg: cfg}
+	c := &Cluster{cfg: cfg, listing: make(chan struct{}, listsAtOnce)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	if c.bus = NewBus(); len(cfg.Masters) > 0 {
+		c.bus = newBus(&c.cfg)
+	}
 	_, err := c.DB(0)
 	return c, err
 }
@@ -105,6 +113,14 @@ var errClosed = errors.New("the proxy is shutting down")
 // DB returns the quorum of a database, and opens it when it is used for the
 // first time.
 func (c *Cluster) DB(n int) (*Quorum, error) {
+	d, err := c.database(n)
+	if err != nil {
+		return nil, err
+	}
+	return d.quorum, nil
+}
+
+func (c *Cluster) database(n int) (*database, error) {
 	if n < 0 || n >= maxDatabases {
 		return nil, errors.New("DB index is out of range")
 	}
@@ -116,7 +132,7 @@ func (c *Cluster) DB(n int) (*Quorum, error) {
 	if c.databases[n] == nil {
 		c.databases[n] = c.open(n)
 	}
-	return c.databases[n].quorum, nil
+	return c.databases[n], nil
 }
 
 func (c *Cluster) open(n int) *database {
@@ -146,7 +162,7 @@ func (c *Cluster) open(n int) *database {
 // connect starts the upstreams of a database and their steward.
 func (c *Cluster) connect(d *database, n int) {
 	shape := electorate{name: c.cfg.Name, size: len(c.cfg.Masters), opTimeout: c.cfg.OpTimeout.Milliseconds()}
-	s := newSteward(shape, c.cfg.Logger)
+	s := newSteward(shape, c.cfg.Clock, c.cfg.DriftPPM, c.cfg.Logger)
 	for i, addr := range c.cfg.Masters {
 		u := &upstream{
 			addr: addr, db: n, place: i, shape: shape,
@@ -218,6 +234,14 @@ func (c *Cluster) names() (names []string) {
 	return names
 }
 
+// Drain waits until masters have answered what was sent to them, undos
+// included, or ctx ends. Nothing new should be started meanwhile.
+func (c *Cluster) Drain(ctx context.Context) {
+	for _, q := range c.Quorums() {
+		q.Drain(ctx)
+	}
+}
+
 // Close ends all connections. Operations that are not decided get no more
 // votes. Closing again does nothing.
 func (c *Cluster) Close() {
@@ -230,12 +254,16 @@ func (c *Cluster) Close() {
 		return
 	}
 	c.cancel()
+	c.bus.close()
 	for _, d := range databases {
 		if d != nil {
 			d.close()
 		}
 	}
 }
+
+// Bus carries publish/subscribe messages between the proxies on the masters.
+func (c *Cluster) Bus() *Bus { return c.bus }
 
 func (d *database) close() {
 	if d.steward != nil {

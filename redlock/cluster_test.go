@@ -148,25 +148,6 @@ func TestMastersWithDataWaitForAnOperator(t *testing.T) {
 	mustCycle(t, c)
 }
 
-func TestMasterThatRestartedEmptyWaitsForAnOperator(t *testing.T) {
-	servers := startServers(t, 3)
-	c := openCluster(t, servers...)
-	awaitVoters(t, c, "123", "")
-	servers[1].kill()
-	awaitVoters(t, c, "13", "")
-	mustCycle(t, c)
-	servers[1].start()
-	awaitVoters(t, c, "13", "restarted without its data: REDLOCK ADMIT "+servers[1].addr)
-	mustCycle(t, c)
-	other := openCluster(t, servers...)
-	awaitVoters(t, other, "13", "restarted without its data")
-	if lines, err := c.Admit(context.Background(), servers[1].addr); err != nil || len(lines) != 1 {
-		t.Errorf("got %q, %v", lines, err)
-	}
-	awaitVoters(t, c, "123", "")
-	awaitVoters(t, other, "123", "")
-}
-
 func TestMasterThatPersistsEveryWriteIsAdmittedAgain(t *testing.T) {
 	servers := startServers(t, 3, "--appendonly", "yes", "--appendfsync", "always")
 	c := openCluster(t, servers...)
@@ -181,26 +162,6 @@ func TestMasterThatPersistsEveryWriteIsAdmittedAgain(t *testing.T) {
 		}
 		mustCycle(t, c)
 	}
-}
-
-func TestMasterWithSnapshotsOnlyIsNotAdmittedAgain(t *testing.T) {
-	servers := startServers(t, 3, "--save", "3600 1000000")
-	c := openCluster(t, servers...)
-	awaitVoters(t, c, "123", "")
-	servers[0].terminate() // saves
-	servers[0].start()
-	awaitVoters(t, c, "23", "does not persist every write")
-}
-
-func TestFlushedMasterDoesNotVote(t *testing.T) {
-	servers := startServers(t, 3)
-	c := openCluster(t, servers...)
-	awaitVoters(t, c, "123", "")
-	servers[2].must("FLUSHALL")
-	if out := decideOn(t, c, lockSwap("k", "t")); out.Err != nil || !out.Applied {
-		t.Errorf("acquire: %+v", out)
-	}
-	awaitVoters(t, c, "12", "its record is gone")
 }
 
 func TestServersThatAreNoMasterOfOursAreNamed(t *testing.T) {

@@ -25,17 +25,20 @@ func (r *round) count(over bool) tally {
 		if a.Applied {
 			t.applied++
 		}
-		if a.Before.Kind == Absent {
+		if r.sawNothing(i) {
 			t.absent++
 			created = created || a.Applied
 			continue
+		}
+		if !a.Applied && r.holdsToken(i) {
+			t.kept++
 		}
 		if n := r.same(i); n > t.top {
 			t.top, t.topVote = n, i
 		}
 	}
-	t.topIsOwn = created && t.topVote >= 0 && r.table.Absent.Effect == Set &&
-		string(r.value(t.topVote)) == string(r.table.Absent.Value)
+	t.topIsOwn = created && t.topVote >= 0 && r.sawOwn(t.topVote)
+	r.countKeys(&t)
 	return t
 }
 
@@ -43,13 +46,76 @@ func (r *round) count(over bool) tally {
 func (r *round) same(i int) int {
 	n := 0
 	for j := range r.votes {
-		a := &r.votes[j]
-		if r.voted[j] && a.Status == Answered && a.Votes && a.Before.Kind == r.votes[i].Before.Kind &&
-			string(r.value(i)) == string(r.value(j)) {
+		if r.counts(j) && r.sawSame(i, j) {
 			n++
 		}
 	}
 	return n
+}
+
+// counts reports whether vote i counts.
+func (r *round) counts(i int) bool {
+	return r.voted[i] && r.votes[i].Status == Answered && r.votes[i].Votes
+}
+
+// sawNothing reports whether vote i saw no key at all.
+func (r *round) sawNothing(i int) bool {
+	for k := range r.table.keys() {
+		if r.saw(i, k).Kind != Absent {
+			return false
+		}
+	}
+	return true
+}
+
+// sawSame reports whether two votes saw the same, but for TTLs.
+func (r *round) sawSame(i, j int) bool {
+	for k := range r.table.keys() {
+		if !r.sameAt(i, j, k) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *round) sameAt(i, j, k int) bool {
+	return r.saw(i, k).Kind == r.saw(j, k).Kind && string(r.valueAt(i, k)) == string(r.valueAt(j, k))
+}
+
+// saw is what vote i saw at key k.
+func (r *round) saw(i, k int) *State {
+	if k > 0 {
+		return &r.votes[i].And[k-1].Before
+	}
+	return &r.votes[i].Before
+}
+
+// valueAt is the string that vote i saw at key k.
+func (r *round) valueAt(i, k int) []byte {
+	if k == 0 && len(r.table.And) == 0 {
+		return r.value(i)
+	}
+	return r.saw(i, k).Value
+}
+
+// sawOwn reports whether vote i saw what this attempt creates.
+func (r *round) sawOwn(i int) bool {
+	for k := range r.table.keys() {
+		if l := r.table.part(k).Absent; l.Effect != Set || string(r.valueAt(i, k)) != string(l.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// holdsToken reports whether vote i saw a key that holds its token.
+func (r *round) holdsToken(i int) bool {
+	for k := range r.table.keys() {
+		if p := r.table.part(k); p.HasToken && r.saw(i, k).Kind == Text && string(r.valueAt(i, k)) == string(p.Token) {
+			return true
+		}
+	}
+	return false
 }
 
 // value is the string that vote i saw.
@@ -65,6 +131,9 @@ func (r *round) value(i int) []byte {
 func (r *round) caseOf(t *tally) Case {
 	if t.top >= t.need {
 		return r.topCase(t)
+	}
+	if t.several && r.f.class == classRead {
+		return r.severalCase(t)
 	}
 	if r.table.Absent.writes() {
 		return CaseAbsent
@@ -83,6 +152,9 @@ func (r *round) deniedCase(t *tally) Case {
 	if t.top >= t.need {
 		return r.topCase(t)
 	}
+	if t.several {
+		return r.severalCase(t)
+	}
 	return CaseAbsent
 }
 
@@ -90,7 +162,7 @@ func (r *round) deniedCase(t *tally) Case {
 // token a quorum must be young enough too, if that is asked for.
 func (r *round) topCase(t *tally) Case {
 	c := r.voteCase(t.topVote)
-	if r.table.TTLAtMost == 0 || c > CaseOther {
+	if !r.table.timed() || c > CaseOther {
 		return c
 	}
 	mine := 0
@@ -120,30 +192,37 @@ func (r *round) voteCase(i int) Case {
 	if a.Mine {
 		return CaseMine
 	}
+	if len(r.table.And) > 0 {
+		return r.severalVoteCase(i)
+	}
 	return r.table.Case(&a.Before)
 }
 
-// state is the state that a quorum saw, absent without one. The TTL is the
-// largest that a quorum of the masters vouches for, without padding.
-func (r *round) state(t *tally) State {
-	if t.top < t.need {
+// state is the state that a quorum saw at key k, absent without one. The TTL is
+// the largest that a quorum of the masters vouches for, without padding.
+func (r *round) state(t *tally, k int) State {
+	switch {
+	case t.top >= t.need:
+		return r.stateOf(t.topVote, k, t.need)
+	case !t.several:
 		return State{}
 	}
-	return r.stateOf(t.topVote, t.need)
+	return r.keyState(t, k)
 }
 
-// stateOf is what vote i saw, with the need-th largest TTL among those that
-// saw the same.
-func (r *round) stateOf(i, need int) State {
+// stateOf is what vote i saw at key k, with the need-th largest TTL among those
+// that saw the same there.
+func (r *round) stateOf(i, k, need int) State {
+	if r.saw(i, k).Kind == Absent {
+		return State{}
+	}
 	var room [2 * inlineMasters]int64
 	ttls := room[:0]
 	for j := range r.votes {
-		a := &r.votes[j]
-		if !r.voted[j] || a.Status != Answered || !a.Votes || a.Before.Kind != r.votes[i].Before.Kind ||
-			string(r.value(i)) != string(r.value(j)) {
+		if !r.counts(j) || !r.sameAt(i, j, k) {
 			continue
 		}
-		ttl := a.Before.TTL
+		ttl := r.saw(j, k).TTL
 		if ttl == NoTTL {
 			ttl = 1<<63 - 1
 		}
@@ -151,7 +230,7 @@ func (r *round) stateOf(i, need int) State {
 	}
 	slices.Sort(ttls)
 	ttl := ttls[max(len(ttls)-need, 0)]
-	s := State{Kind: r.votes[i].Before.Kind, Value: r.value(i), TTL: NoTTL}
+	s := State{Kind: r.saw(i, k).Kind, Value: r.valueAt(i, k), TTL: NoTTL}
 	if ttl != 1<<63-1 {
 		s.TTL = r.f.q.pad.unpad(ttl)
 	}

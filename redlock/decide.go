@@ -12,10 +12,13 @@ const (
 
 // classify finds the merge rule for a table.
 func classify(s *Swap) class {
-	if s.Absent.Effect == Set {
+	if s.creates() {
 		return classAcquire
 	}
-	c := classRead
+	c := classOfParts(s)
+	if c == classModify {
+		return c
+	}
 	for _, l := range [...]*Leaf{&s.Mine, &s.Other, &s.Wrong} {
 		switch l.Effect {
 		case Set, Expire:
@@ -41,6 +44,13 @@ type tally struct {
 	topVote  int // index of a vote that saw it, -1 if none
 	absent   int
 	topIsOwn bool // top is the value this very attempt would set, and it created copies
+
+	kept int // votes whose master still holds the token, though others applied the table
+
+	// Of several keys; see several.go.
+	several bool
+	open    bool // a key is not decided yet
+	held    bool // a key has somebody else's value on a quorum
 }
 
 // ruling is what a tally means.
@@ -74,7 +84,7 @@ func decideAcquire(t *tally) ruling {
 		return applied
 	case t.applied+t.pending >= t.need:
 		return wait
-	case t.answered >= t.need && t.top >= t.need && !t.topIsOwn:
+	case t.answered >= t.need && (t.top >= t.need && !t.topIsOwn || t.held):
 		return denied
 	case t.answered >= t.need:
 		return split
@@ -88,7 +98,7 @@ func decideModify(t *tally) ruling {
 	switch {
 	case t.applied >= t.need:
 		return applied
-	case t.applied+t.unknown+t.pending < t.need:
+	case t.applied+t.unknown+t.pending < t.need && !t.open:
 		return denied
 	case t.pending > 0:
 		return wait
@@ -97,7 +107,7 @@ func decideModify(t *tally) ruling {
 }
 
 func decideDelete(t *tally) ruling {
-	if t.pending == 0 && t.applied >= 1 && t.applied+t.unknown >= t.need && t.answered >= t.need {
+	if t.pending == 0 && t.applied >= 1 && t.applied+t.unknown >= t.need && t.answered >= t.need && t.kept+t.unknown < t.need {
 		return applied // nobody can find it on a majority any more
 	}
 	return decideModify(t)
@@ -105,8 +115,12 @@ func decideDelete(t *tally) ruling {
 
 func decideRead(t *tally) ruling {
 	switch {
-	case t.top >= t.need:
+	case t.top >= t.need || t.several && !t.open:
 		return applied
+	case t.several && t.pending > 0:
+		return wait
+	case t.several:
+		return unknown
 	case t.top+t.unknown+t.pending < t.need:
 		return denied // no value can have a majority: absent
 	case t.pending > 0:

@@ -12,11 +12,12 @@ type embedded struct {
 	name  string
 	clock Clock
 	queue callQueue
-	store *store // used by run alone
+	lists chan func() // run by run
+	store *store      // used by run alone
 }
 
 func newEmbedded(place int, clock Clock) *embedded {
-	return &embedded{name: fmt.Sprintf("embedded-%d", place+1), clock: clock, queue: newCallQueue(), store: newStore()}
+	return &embedded{name: fmt.Sprintf("embedded-%d", place+1), clock: clock, queue: newCallQueue(), lists: make(chan func()), store: newStore()}
 }
 
 // Name is "embedded-1" and so on.
@@ -39,6 +40,8 @@ func (e *embedded) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case <-e.queue.wake:
+		case list := <-e.lists:
+			list()
 		case <-ctx.Done():
 		}
 		calls = e.queue.take(calls)
@@ -65,4 +68,20 @@ func (e *embedded) apply(c *Call) Answer {
 
 func (e *embedded) report() MasterReport {
 	return MasterReport{Name: e.name, State: "votes", Votes: true, Server: "embedded, in memory", RunID: e.name, Queue: e.queue.length()}
+}
+
+// list returns the keys. What is in front of it in the queue may come later.
+func (e *embedded) list(ctx context.Context, f KeyFilter) (keys []string, err error) {
+	done := make(chan struct{})
+	list := func() {
+		keys, err = e.store.list(e.clock.Now().Milliseconds()+1, f)
+		close(done)
+	}
+	select {
+	case e.lists <- list:
+		<-done
+		return keys, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }

@@ -175,6 +175,13 @@ func (f *flight) validityOf(s *Swap) time.Duration {
 			v = min(v, f.q.pad.validity(l.TTL))
 		}
 	}
+	for i := range s.And {
+		for c := CaseAbsent; c <= CaseMine; c++ {
+			if l := s.And[i].leaf(c); (l.Effect == Set || l.Effect == Expire) && l.TTL > 0 {
+				v = min(v, f.q.pad.validity(l.TTL))
+			}
+		}
+	}
 	return v
 }
 
@@ -192,11 +199,4 @@ func (r *round) noQuorum(t *tally) error {
 		}
 	}
 	return e
-}
-
-// created reports whether master i said that this attempt created the key.
-func (r *round) created(i int) bool {
-	a := &r.votes[i]
-	return r.voted[i] && a.Status == Answered && a.Applied && a.Before.Kind == Absent &&
-		r.table.Absent.Effect == Set
 }

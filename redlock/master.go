@@ -92,6 +92,7 @@ type Call struct {
 	// side, if set, gets the answer: the call is no vote but an undo or a
 	// repair.
 	side func(Answer)
+	q    *Quorum // of a side call
 	// keep, if set, tells whether an unsent side call is still wanted.
 	keep func() bool
 }
@@ -109,7 +110,7 @@ func (c *Call) Wanted() bool {
 // applied after its deadline, when its token may be in use again, or somebody
 // else hold the key. An undo is bounded by its window instead.
 func (c *Call) Bounded() bool {
-	return c.side == nil && (c.Table.Mine.writes() || c.Table.Other.writes() || c.Table.Wrong.writes())
+	return c.side == nil && (c.Table.Mine.writes() || c.Table.Other.writes() || c.Table.Wrong.writes() || c.Table.changesPart())
 }
 
 // Deliver hands the answer to the round. It is called exactly once, not from
@@ -118,6 +119,7 @@ func (c *Call) Bounded() bool {
 func (c *Call) Deliver(a Answer) {
 	if c.side != nil {
 		c.side(a)
+		c.q.outstanding.Add(-1)
 		return
 	}
 	c.round.vote(int(c.index), a)

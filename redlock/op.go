@@ -40,6 +40,7 @@ type Outcome struct {
 	// client's remaining time: padding taken off, at least 1, or NoTTL.
 	Case  Case
 	State State
+	Parts []State // of the keys in [Swap.And]
 	// Applied says that the leaf of Case was applied by a quorum.
 	Applied bool
 	// Elapsed is the time from Start to the decision.

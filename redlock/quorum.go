@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,6 +46,8 @@ type Quorum struct {
 	off        rules
 	unanswered unanswered
 	deadlines  deadlines
+
+	outstanding atomic.Int64 // rounds and side calls that are not answered everywhere
 
 	owedLock sync.Mutex
 	owed     [][]stray // by master

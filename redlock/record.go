@@ -26,8 +26,15 @@ type admission struct {
 	Identity string // empty: none, withdrawn
 }
 
+// OwnKeys is how the keys begin that the proxies keep for themselves on the
+// masters.
+const OwnKeys = "redlock-proxy:{"
+
 // recordKey is where the record of a quorum is kept.
-func recordKey(quorum string) string { return "redlock-proxy:{" + quorum + "}:record" }
+func recordKey(quorum string) string { return OwnKeys + quorum + "}:record" }
+
+// horizonKey lives as long as any lock may, see horizon.go.
+func horizonKey(quorum string) string { return OwnKeys + quorum + "}:horizon" }
 
 // String is the identity as records spell it. Half of each random id is enough
 // to tell lives apart, and every batch reads the record.

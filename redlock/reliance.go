@@ -3,6 +3,7 @@ package redlock
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -22,74 +23,159 @@ type unanswered struct {
 
 type bucket struct {
 	mu   sync.Mutex
-	head *round
+	head *listing
 }
 
-// overlap is a round's place among the unanswered and what it was told there.
+// overlap is what an unanswered round was told.
 type overlap struct {
 	renewed atomic.Bool // a copy may have been renewed or removed since
 	removed atomic.Bool // a copy may have been removed since
 
 	followed atomic.Bool // some operation that writes the key was sent since
 
-	prev, next *round // guarded by the bucket
+	first listing   // of the round's key
+	more  []listing // of its further keys
+}
+
+// listing is the place of a round among the unanswered of one of its keys. The
+// bucket guards it.
+type listing struct {
+	r          *round
+	k          int
+	prev, next *listing
 	listed     bool
 }
 
-func (q *Quorum) bucket(key []byte) *bucket {
-	return &q.unanswered.buckets[maphash.Bytes(q.unanswered.seed, key)%uint64(len(q.unanswered.buckets))]
+// place is where a round is listed for its key k.
+func (o *overlap) place(k int) *listing {
+	if k == 0 {
+		return &o.first
+	}
+	return &o.more[k-1]
+}
+
+func (q *Quorum) bucketNumber(key []byte) int {
+	return int(maphash.Bytes(q.unanswered.seed, key) % uint64(len(q.unanswered.buckets)))
+}
+
+func (q *Quorum) bucket(key []byte) *bucket { return &q.unanswered.buckets[q.bucketNumber(key)] }
+
+// keyLock is the locks of the keys of one swap.
+type keyLock struct {
+	one  *bucket
+	more []*bucket
+}
+
+// lock takes them, in the order of the buckets.
+func (q *Quorum) lock(s *Swap) keyLock {
+	if len(s.And) == 0 {
+		b := q.bucket(s.Key)
+		b.mu.Lock()
+		return keyLock{one: b}
+	}
+	numbers := []int{q.bucketNumber(s.Key)}
+	for i := range s.And {
+		numbers = append(numbers, q.bucketNumber(s.And[i].Key))
+	}
+	slices.Sort(numbers)
+	var l keyLock
+	for _, n := range slices.Compact(numbers) {
+		b := &q.unanswered.buckets[n]
+		b.mu.Lock()
+		l.more = append(l.more, b)
+	}
+	return l
+}
+
+func (l *keyLock) unlock() {
+	if l.one != nil {
+		l.one.mu.Unlock()
+	}
+	for _, b := range l.more {
+		b.mu.Unlock()
+	}
 }
 
 // enter tells the unanswered acquires and extends about a round that is about
-// to be sent, and lists it if it is one. The bucket is locked.
-func (b *bucket) enter(r *round) {
+// to be sent, and lists it if it is one. The round's keys are locked.
+func (q *Quorum) enter(r *round) {
 	if r.f.class == classRead {
 		return
 	}
-	for o := b.head; o != nil; o = o.overlap.next {
-		if bytes.Equal(o.table.Key, r.table.Key) {
-			o.tell(&r.table)
+	if n := len(r.table.And); n > 0 {
+		r.overlap.more = make([]listing, n)
+	}
+	for k := range r.table.keys() {
+		key := r.table.key(k)
+		b := q.bucket(key)
+		for o := b.head; o != nil; o = o.next {
+			if bytes.Equal(o.r.table.key(o.k), key) {
+				o.tell(&r.table, k)
+			}
+		}
+		if r.f.class != classDelete {
+			b.list(r, k)
 		}
 	}
-	if r.f.class == classDelete {
-		return
-	}
-	r.overlap.listed = true
-	r.overlap.next = b.head
-	if b.head != nil {
-		b.head.overlap.prev = r
-	}
-	b.head = r
 }
 
-// tell notes what the table s may do to copies of this round.
-func (r *round) tell(s *Swap) {
-	r.overlap.followed.Store(true)
-	mine := s.HasToken && s.Mine.writes() && bytes.Equal(r.table.Absent.Value, s.Token)
+// list puts a round on the list for its key k.
+func (b *bucket) list(r *round, k int) {
+	l := r.overlap.place(k)
+	*l = listing{r: r, k: k, next: b.head, listed: true}
+	if b.head != nil {
+		b.head.prev = l
+	}
+	b.head = l
+}
+
+// tell notes what key k of the table s, which is the listed one, may do to
+// copies of this round.
+func (l *listing) tell(s *Swap, k int) {
+	o := &l.r.overlap
+	o.followed.Store(true)
+	p := s.part(k)
+	mine := p.HasToken && p.Mine.writes() && l.r.mayCreate(l.k, p.Token)
 	if !mine && !s.Other.writes() {
 		return
 	}
-	r.overlap.renewed.Store(true)
-	if mine && s.Mine.Effect == Delete || s.Other.Effect == Delete {
-		r.overlap.removed.Store(true)
+	o.renewed.Store(true)
+	if mine && p.Mine.Effect == Delete || s.Other.Effect == Delete {
+		o.removed.Store(true)
 	}
 }
 
-// leave takes a round that is answered everywhere off the list.
-func (b *bucket) leave(r *round) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p := &r.overlap
-	if !p.listed {
+// mayCreate reports whether a round gives its key k this value. It only looks at
+// the table: the votes are not ours to read.
+func (r *round) mayCreate(k int, value []byte) bool {
+	c, possible := r.table.creation(k)
+	return possible && bytes.Equal(c.value, value)
+}
+
+// leave takes a round that is answered everywhere off the lists.
+func (q *Quorum) leave(r *round) {
+	for k := range r.table.keys() {
+		if k > len(r.overlap.more) {
+			return // it was never sent
+		}
+		b := q.bucket(r.table.key(k))
+		b.mu.Lock()
+		b.unlist(r.overlap.place(k))
+		b.mu.Unlock()
+	}
+}
+
+func (b *bucket) unlist(l *listing) {
+	if !l.listed {
 		return
 	}
-	if p.prev != nil {
-		p.prev.overlap.next = p.next
+	if l.prev != nil {
+		l.prev.next = l.next
 	} else {
-		b.head = p.next
+		b.head = l.next
 	}
-	if p.next != nil {
-		p.next.overlap.prev = p.prev
+	if l.next != nil {
+		l.next.prev = l.prev
 	}
-	p.prev, p.next, p.listed = nil, nil, false
+	*l = listing{}
 }

@@ -33,10 +33,11 @@ type round struct {
 	undos     int  // undo calls not answered yet
 	resending bool // a keeper's second try is on its way
 
-	overlap  overlap
-	released [2]time.Duration // when removed copies would have expired, in Clock time
-	repairs  bool             // masters without the key get it
-	unwanted atomic.Bool      // unsent calls of this round are pointless
+	overlap   overlap
+	removed   bool          // a release has its quorum …
+	removedAt time.Duration // … since this Clock time
+	repairs   bool          // masters without the key get it
+	unwanted  atomic.Bool   // unsent calls of this round are pointless
 
 	calls []Call
 	votes []Answer
@@ -94,17 +95,17 @@ func (q *Quorum) padLeaf(l *Leaf) {
 func (r *round) send() {
 	q := r.f.q
 	q.Stats.Rounds.Add(1)
+	q.outstanding.Add(1)
 	q.deadlines.add(r, r != &r.f.first || r.f.deadline != r.f.began+q.opTimeout)
 	var refused bitset
-	b := q.bucket(r.table.Key)
-	b.mu.Lock()
-	b.enter(r)
+	locks := q.lock(&r.table)
+	q.enter(r)
 	for i := range r.calls {
 		if !q.masters[i].Send(&r.calls[i]) {
 			refused.set(i)
 		}
 	}
-	b.mu.Unlock()
+	locks.unlock()
 	r.refused(&refused)
 }
 
@@ -135,6 +136,7 @@ func (r *round) vote(i int, a Answer) {
 	f.mu.Lock()
 	r.votes[i], r.voted[i] = a, true
 	r.pending--
+	answered := r.pending == 0
 	var do actions
 	switch r.phase {
 	case voting:
@@ -151,6 +153,9 @@ func (r *round) vote(i int, a Answer) {
 	r.forget(&do)
 	f.mu.Unlock()
 	do.run(f)
+	if answered {
+		f.q.outstanding.Add(-1)
+	}
 }
 
 // forget takes an acquire off the unanswered when nothing about it is open.
@@ -195,7 +200,7 @@ func (r *round) decided(t tally, over bool, do *actions) {
 		r.succeed(&t, do)
 	case denied:
 		r.close(do)
-		f.conclude(r, Outcome{Case: r.deniedCase(&t), State: r.state(&t)}, do)
+		f.conclude(r, Outcome{Case: r.deniedCase(&t), State: r.state(&t, 0), Parts: r.parts(&t)}, do)
 	case split:
 		f.split(r, &t, over, do)
 	case unknown:
@@ -206,7 +211,7 @@ func (r *round) decided(t tally, over bool, do *actions) {
 // succeed ends a round whose table was applied by a quorum, or a read.
 func (r *round) succeed(t *tally, do *actions) {
 	f := r.f
-	out := Outcome{Case: r.caseOf(t), State: r.state(t), Applied: f.class != classRead}
+	out := Outcome{Case: r.caseOf(t), State: r.state(t, 0), Parts: r.parts(t), Applied: f.class != classRead}
 	r.phase = closed
 	if f.class == classAcquire || f.class == classModify {
 		r.phase = granted

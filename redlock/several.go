@@ -26,6 +26,14 @@ type Part struct {
 // keys is how many keys the swap has.
 func (s *Swap) keys() int { return 1 + len(s.And) }
 
+// key is the name of key k; 0 is the swap's own.
+func (s *Swap) key(k int) []byte {
+	if k > 0 {
+		return s.And[k-1].Key
+	}
+	return s.Key
+}
+
 // part is key k of a swap of several keys; 0 is the swap's own.
 func (s *Swap) part(k int) Part {
 	if k > 0 {
@@ -85,6 +93,47 @@ func (s *Swap) CaseOf(first *State, and []State) Case {
 		return CaseMine
 	}
 	return CaseOther
+}
+
+// creates reports whether the swap may create a key: then it needs a grant, and
+// what it created can be undone.
+func (s *Swap) creates() bool {
+	if s.Absent.Effect == Set {
+		return true
+	}
+	for k := 0; k < s.keys() && len(s.And) > 0; k++ {
+		p := s.part(k)
+		for c := CaseAbsent; c <= CaseMine; c++ {
+			if _, _, ok := p.created(c); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// changesPart reports whether a further key is changed in CaseMine.
+func (s *Swap) changesPart() bool {
+	for i := range s.And {
+		if s.And[i].Mine.writes() {
+			return true
+		}
+	}
+	return false
+}
+
+// classOfParts is what the further keys of a swap that creates none ask for.
+func classOfParts(s *Swap) class {
+	c := classRead
+	for i := range s.And {
+		switch s.And[i].Mine.Effect {
+		case Set, Expire:
+			return classModify
+		case Delete:
+			c = classDelete
+		}
+	}
+	return c
 }
 
 // padParts pads the TTLs of the further keys, in a copy of them.

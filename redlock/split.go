@@ -46,9 +46,9 @@ func (r *round) isKeeper() bool {
 // is somebody else's, or about to be.
 func (r *round) heldBySplit(t *tally) Outcome {
 	if t.topVote < 0 {
-		return Outcome{Case: CaseOther, State: State{Kind: Text, TTL: 1}}
+		return Outcome{Case: CaseOther, State: State{Kind: Text, TTL: 1}, Parts: make([]State, len(r.table.And))}
 	}
-	return Outcome{Case: r.voteCase(t.topVote), State: r.stateOf(t.topVote, t.need)}
+	return Outcome{Case: r.voteCase(t.topVote), State: r.stateOf(t.topVote, 0, t.need), Parts: r.partsOf(t.topVote, t)}
 }
 
 // resend asks the masters again that were in a keeper's way. If a removal of
@@ -58,8 +58,7 @@ func (r *round) resend() {
 	f, q := r.f, r.f.q
 	var refused bitset
 	var do actions
-	b := q.bucket(r.table.Key)
-	b.mu.Lock()
+	locks := q.lock(&r.table)
 	f.mu.Lock()
 	r.resending = false
 	switch {
@@ -79,7 +78,7 @@ func (r *round) resend() {
 		f.mu.Lock()
 	}
 	f.mu.Unlock()
-	b.mu.Unlock()
+	locks.unlock()
 	r.refused(&refused)
 	do.run(f)
 }
@@ -88,6 +87,7 @@ func (r *round) resend() {
 // can be asked again.
 func (r *round) inTheWay() bitset {
 	var b bitset
+	wasAnswered := r.pending == 0
 	for i := range r.votes {
 		a := &r.votes[i]
 		if r.voted[i] && !r.created(i) && (a.Status == Answered || a.Status == Unsent) {
@@ -95,6 +95,9 @@ func (r *round) inTheWay() bitset {
 			r.pending++
 			b.set(i)
 		}
+	}
+	if wasAnswered && r.pending > 0 {
+		r.f.q.outstanding.Add(1)
 	}
 	return b
 }

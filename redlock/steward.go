@@ -18,13 +18,21 @@ type steward struct {
 	log   *slog.Logger
 	wake  chan struct{}
 
+	clock    Clock
+	driftPPM int64
+	ended    sync.WaitGroup
+
 	mu        sync.Mutex        // held while deciding and writing; guards shape.seen and the rest
 	failed    map[string]string // by master, the last error of a write
 	announced map[string]string // by master, why it does not vote as last logged
+	restoring []*restoration    // by place, nil for none
+	lost      []bool            // by place, as last decided
+	slowest   int64             // the largest op timeout in any record, milliseconds
+	ctx       context.Context   // of run
 }
 
-func newSteward(shape electorate, log *slog.Logger) *steward {
-	return &steward{shape: shape, log: log, wake: make(chan struct{}, 1), failed: make(map[string]string), announced: make(map[string]string)}
+func newSteward(shape electorate, clock Clock, driftPPM int, log *slog.Logger) *steward {
+	return &steward{shape: shape, clock: clock, driftPPM: int64(driftPPM), restoring: make([]*restoration, shape.size), log: log, wake: make(chan struct{}, 1), failed: make(map[string]string), announced: make(map[string]string)}
 }
 
 // changed makes the steward look again. It does not block.
@@ -39,6 +47,10 @@ func (s *steward) changed() {
 const lookAgain = time.Second
 
 func (s *steward) run(ctx context.Context) {
+	s.mu.Lock()
+	s.ctx = ctx
+	s.mu.Unlock()
+	defer s.ended.Wait()
 	for {
 		var again <-chan time.Time
 		if !s.settle(nil) {
@@ -79,13 +91,18 @@ func (s *steward) decide(asked []bool) ([]view, agenda) {
 	for i, u := range s.ups {
 		views[i] = u.view()
 	}
+	s.tell(views)
 	a := s.shape.convene(views, asked)
 	s.shape.seen = s.shape.seen || a.known
+	s.slowest, s.lost = max(s.slowest, a.opTimeout), a.lost
 	for _, note := range a.notes {
 		s.log.Warn(note)
 	}
 	for i, u := range s.ups {
 		u.stand(&views[i], a.standings[i])
+	}
+	if s.ctx != nil {
+		s.tend(s.ctx, views, a.lost)
 	}
 	return views, a
 }
@@ -115,9 +132,10 @@ func (s *steward) write(views []view, a agenda) bool {
 // announce logs whose vote has changed. Masters that are down were logged by
 // their upstream.
 func (s *steward) announce() {
-	if slices.ContainsFunc(s.ups, (*upstream).untried) {
+	if slices.ContainsFunc(s.ups, (*upstream).untried) && !s.shape.seen {
 		return // at start: what is said of the others would be about to change
 	}
+	s.release()
 	for _, u := range s.ups {
 		open, votes, reason := u.stands()
 		if was, known := s.announced[u.Name()]; !open || known && was == reason {
@@ -128,6 +146,15 @@ func (s *steward) announce() {
 			s.log.Info("master votes", "master", u.Name(), "db", u.db)
 		} else {
 			s.log.Warn("master does not vote", "master", u.Name(), "db", u.db, "reason", reason)
+		}
+	}
+}
+
+// release lets calls go that waited for the first look at all masters.
+func (s *steward) release() {
+	for _, u := range s.ups {
+		if !u.ready.Swap(true) {
+			u.nudge()
 		}
 	}
 }

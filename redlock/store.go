@@ -52,22 +52,25 @@ func (s *store) apply(now int64, table *Swap, window Window) verdict {
 	if v.mine && !window.holds(e.expiry) {
 		return v
 	}
-	leaf := table.Leaf(which)
-	switch {
-	case leaf.Effect == Set:
-		e = entry{kind: Text, value: bytes.Clone(leaf.Value), expiry: e.after(now, leaf.TTL)}
-	case leaf.Effect == Expire && exists:
-		e.expiry = e.after(now, leaf.TTL)
-	case leaf.Effect == Delete && exists:
-		delete(s.entries, string(table.Key))
-		v.applied = true
-		return v
-	default:
-		return v
-	}
-	s.put(now, table.Key, e)
-	v.applied, v.expiry = true, e.expiry
+	v.applied, v.expiry = s.change(now, table.Key, table.Leaf(which), e, exists)
 	return v
+}
+
+// change does to one key what a leaf says.
+func (s *store) change(now int64, key []byte, l *Leaf, e entry, exists bool) (done bool, expiry int64) {
+	switch {
+	case l.Effect == Set:
+		e = entry{kind: Text, value: bytes.Clone(l.Value), expiry: e.after(now, l.TTL)}
+	case l.Effect == Expire && exists:
+		e.expiry = e.after(now, l.TTL)
+	case l.Effect == Delete && exists:
+		delete(s.entries, string(key))
+		return true, 0
+	default:
+		return false, 0
+	}
+	s.put(now, key, e)
+	return true, e.expiry
 }
 
 // find returns the entry of a key that has not expired.
@@ -106,6 +109,22 @@ func (s *store) sweep(now int64, sample int) {
 			return
 		}
 	}
+}
+
+// list returns the keys of strings that the filter lets through, at the time
+// now in milliseconds.
+func (s *store) list(now int64, f KeyFilter) (keys []string, err error) {
+	size := 0
+	for key, e := range s.entries {
+		if e.expired(now) || !f.matches(key) {
+			continue
+		}
+		if size += len(key); size > maxKeysSize || len(keys) == maxKeysListed {
+			return nil, ErrTooManyKeys
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 // expired is Redis's rule: a key still exists in the millisecond of its expiry.

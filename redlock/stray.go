@@ -19,7 +19,6 @@ type stray struct {
 	window     Window           // of its expiry on the master's clock, or
 	about      [2]time.Duration // in Clock time
 	lost       bool             // with the connection: wait for the next one
-	overlap    *overlap         // of the acquire that may have created it
 }
 
 // maxStrayTTL, in milliseconds, is the longest TTL whose end is told apart; a
@@ -97,44 +96,32 @@ func (q *Quorum) check(s stray, then func()) {
 }
 
 func (q *Quorum) remove(s stray) {
-	if s.overlap != nil && s.overlap.renewed.Load() {
-		q.Stats.UndoCancelled.Add(1)
-		q.Stats.LeftToTTL.Add(1)
-		return
-	}
 	q.Stats.UndoSent.Add(1)
 	c := &Call{
 		Table: removalOf(s.key, s.token), Window: s.window, About: s.about,
-		Deadline: q.clock.Now() + undoTimeout, side: q.countUndone,
+		Deadline: q.clock.Now() + undoTimeout, side: q.countUndone, index: int32(s.master),
 	}
-	if !q.masters[s.master].Send(c) {
-		q.Stats.LeftToTTL.Add(1)
-	}
+	q.sendSide(c)
 }
 
 // late looks at an answer that came after the grant. The lock may have been
 // released since, by another proxy too.
 func (r *round) late(i int, do *actions) {
-	if r.created(i) && r.f.q.clock.Now() > r.f.deadline {
-		r.f.q.Stats.LateCopies.Add(1)
-		do.owe(stray{master: i, key: r.table.Key, token: r.table.Absent.Value, window: r.votes[i].Expiry, overlap: &r.overlap})
+	if r.f.q.clock.Now() <= r.f.deadline {
+		return
+	}
+	for k := range r.table.keys() {
+		if c, created, _ := r.piece(i, k); created {
+			r.f.q.Stats.LateCopies.Add(1)
+			do.owe(stray{master: i, key: c.key, token: c.value, window: c.window})
+		}
 	}
 }
 
-// noteReleased notes when the copies that a release removed would have
-// expired, and sees to the masters that have answered without removing theirs.
+// noteReleased notes that a release removed copies, and sees to the masters that
+// have answered without removing theirs.
 func (r *round) noteReleased(do *actions) {
-	var longest int64
-	for i := range r.votes {
-		if a := &r.votes[i]; r.voted[i] && a.Votes && a.Applied && a.Before.Kind == Text {
-			longest = max(longest, min(a.Before.TTL, maxStrayTTL))
-		}
-	}
-	if longest == 0 {
-		return
-	}
-	ttl := time.Duration(longest) * time.Millisecond
-	r.released = [2]time.Duration{r.started + ttl - copySkew, r.f.q.clock.Now() + ttl + copySkew}
+	r.removed, r.removedAt = true, r.f.q.clock.Now()
 	for i := range r.votes {
 		if r.voted[i] {
 			r.missed(i, do)
@@ -145,11 +132,14 @@ func (r *round) noteReleased(do *actions) {
 // missed looks at a master's answer to a release that the others decided. A
 // copy that also missed an extend is left to its TTL.
 func (r *round) missed(i int, do *actions) {
-	if r.released[1] == 0 || !r.table.HasToken || r.table.Mine.Effect != Delete {
+	a := &r.votes[i]
+	if !r.removed || a.Status != Unsent && a.Status != Lost && (a.Status != Failed || a.Reason != ReasonTooLate) {
 		return
 	}
-	a := &r.votes[i]
-	if a.Status == Unsent || a.Status == Lost || a.Status == Failed && a.Reason == ReasonTooLate {
-		do.owe(stray{master: i, key: r.table.Key, token: r.table.Token, about: r.released, lost: a.Status == Lost})
+	for k := range r.table.keys() {
+		p := r.table.part(k)
+		if about, ok := r.aboutReleased(k); ok && p.HasToken && p.Mine.Effect == Delete {
+			do.owe(stray{master: i, key: p.Key, token: p.Token, about: about, lost: a.Status == Lost})
+		}
 	}
 }

@@ -11,43 +11,50 @@ const undoTimeout = 30 * time.Second
 // A value alone does not tell whose copy it is: tokens need not be unique, and
 // a lock may have been extended, or released and taken again, since.
 func (r *round) undo(i int, do *actions) {
+	for k := range r.table.keys() {
+		r.undoKey(i, k, do)
+	}
+}
+
+func (r *round) undoKey(i, k int, do *actions) {
 	q := r.f.q
-	if q.off.carefulUndo {
-		r.sendUndo(i, Window{}, do)
+	c, created, possible := r.piece(i, k)
+	switch {
+	case !possible:
 		return
-	}
-	if r.votes[i].Status == Lost && r.table.Absent.Effect == Set {
-		do.owe(stray{master: i, key: r.table.Key, token: r.table.Absent.Value,
-			about: r.aboutUnanswered(), lost: true, overlap: &r.overlap})
+	case q.off.carefulUndo:
+		c.window = Window{}
+		r.sendUndo(i, c, do)
 		return
-	}
-	if !r.created(i) {
+	case r.votes[i].Status == Lost:
+		do.owe(stray{master: i, key: c.key, token: c.value,
+			about: r.aboutUnanswered(c.ttl), lost: true})
 		return
-	}
-	if r.overlap.renewed.Load() && !q.off.window {
+	case !created:
+		return
+	case r.overlap.renewed.Load() && !q.off.window:
+		// Somebody may rely on it; if so, a majority has it.
 		q.Stats.UndoCancelled.Add(1)
-		q.Stats.LeftToTTL.Add(1)
+		do.owe(stray{master: i, key: c.key, token: c.value, window: c.window})
 		return
+	case q.off.window:
+		c.window = Window{}
 	}
-	window := r.votes[i].Expiry
-	if q.off.window {
-		window = Window{}
-	}
-	r.sendUndo(i, window, do)
+	r.sendUndo(i, c, do)
 }
 
 // aboutUnanswered is when a copy expires that may have been created at any time
 // since the round was sent.
-func (r *round) aboutUnanswered() [2]time.Duration {
-	ttl := time.Duration(min(r.table.Absent.TTL, maxStrayTTL)) * time.Millisecond
-	return [2]time.Duration{r.started + ttl, r.f.q.clock.Now() + ttl}
+func (r *round) aboutUnanswered(ttl int64) [2]time.Duration {
+	d := time.Duration(min(ttl, maxStrayTTL)) * time.Millisecond
+	return [2]time.Duration{r.started + d, r.f.q.clock.Now() + d}
 }
 
-func (r *round) sendUndo(i int, w Window, do *actions) {
+func (r *round) sendUndo(i int, c piece, do *actions) {
 	r.f.q.Stats.UndoSent.Add(1)
 	r.undos++
 	do.send(i, &Call{
-		Table: removalOf(r.table.Key, r.table.Absent.Value), Window: w,
+		Table: removalOf(c.key, c.value), Window: c.window,
 		Deadline: r.f.q.clock.Now() + undoTimeout,
 		side:     r.undone,
 	})

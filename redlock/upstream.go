@@ -30,7 +30,8 @@ type upstream struct {
 	// changed is called, without locks, when admissions must be looked at again.
 	changed func()
 	// quorum is told when the master is back.
-	quorum atomic.Pointer[Quorum]
+	quorum    atomic.Pointer[Quorum]
+	horizonAt time.Duration // when the horizon was last read; of the supervisor alone
 
 	workers [workersPerMaster]*worker
 	done    chan struct{} // closed by close
@@ -38,6 +39,8 @@ type upstream struct {
 	ended   sync.WaitGroup
 
 	refusing atomic.Bool // no connection, and known why
+	ready    atomic.Bool // the steward has looked at it and the others; until then calls wait
+	memory   horizon     // the furthest horizon ever seen there
 
 	mu     sync.Mutex
 	link   *link
@@ -51,6 +54,10 @@ type upstream struct {
 	took   time.Duration // moving average of a batch
 	lastAt time.Duration // when the last batch ended
 }
+
+// horizonPeriod is how often the horizon is read, for those that other proxies
+// raise.
+const horizonPeriod = time.Second
 
 // closedReason is why a connection ends that nobody needs any more.
 const closedReason = "closed"
@@ -268,6 +275,10 @@ func (u *upstream) look(conn *wire) {
 	if q := u.quorum.Load(); q != nil && votes {
 		q.Returned(u)
 	}
+	if !busy && now-u.horizonAt > horizonPeriod {
+		u.horizonAt = now
+		go u.readHorizon(conn)
+	}
 	if !busy && idle > idleProbe {
 		u.workers[0].probe()
 	}
@@ -291,11 +302,13 @@ func (u *upstream) connection() (*wire, string) {
 	return u.wire, ""
 }
 
-// offset is what is known of the master's clock at present.
-func (u *upstream) offset() (clockOffset, int64) {
+// present is what a batch has to know: the master's clock, the drift allowed,
+// and whether the master votes.
+func (u *upstream) present() (clock clockOffset, drift int64, votes bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.link.clock, u.link.drift
+	votes, _ = u.link.votes()
+	return u.link.clock, u.link.drift, votes
 }
 
 // refuse delivers calls that were not sent.

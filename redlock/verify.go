@@ -206,14 +206,7 @@ func (r reply) isError() bool { return r.kind == '-' }
 
 // do sends commands and reads all their replies.
 func (r *rawConn) do(commands ...[]string) ([]reply, error) {
-	var out []byte
-	for _, args := range commands {
-		out = fmt.Appendf(out, "*%d\r\n", len(args))
-		for _, arg := range args {
-			out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(arg), arg)
-		}
-	}
-	if _, err := r.conn.Write(out); err != nil {
+	if err := r.send(commands...); err != nil {
 		return nil, err
 	}
 	replies := make([]reply, len(commands))
@@ -226,7 +219,19 @@ func (r *rawConn) do(commands ...[]string) ([]reply, error) {
 	return replies, nil
 }
 
-// maxReply bounds what verification reads as one string.
+func (r *rawConn) send(commands ...[]string) error {
+	var out []byte
+	for _, args := range commands {
+		out = fmt.Appendf(out, "*%d\r\n", len(args))
+		for _, arg := range args {
+			out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(arg), arg)
+		}
+	}
+	_, err := r.conn.Write(out)
+	return err
+}
+
+// maxReply bounds what is read as one string.
 const maxReply = 1 << 20
 
 func (r *rawConn) read() (reply, error) {

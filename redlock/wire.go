@@ -36,6 +36,9 @@ type wire struct {
 	time, record rueidis.Completed
 	// reload is set when the server forgot our script.
 	reload atomic.Bool
+	// horizon is how far the horizon on the master is known to reach.
+	horizon     horizon
+	horizonRead atomic.Bool // it was read from the master
 
 	conn net.Conn
 	once sync.Once
@@ -45,6 +48,22 @@ type wire struct {
 
 // dial connects to a master and verifies it.
 func dial(ctx context.Context, addr *MasterAddr, db int, key string, old previous, now func() time.Duration) (*wire, error) {
+	conn, err := connect(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	w, err := open(conn, addr, db, key, old, now)
+	if err != nil {
+		conn.Close()
+	}
+	return w, err
+}
+
+// connect opens a connection to a master, with TLS if it has that. Its deadline
+// is set, for verification.
+func connect(ctx context.Context, addr *MasterAddr) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout, KeepAlive: time.Second}
 	raw, err := dialer.DialContext(ctx, "tcp", addr.Address)
 	if err != nil {
@@ -58,11 +77,7 @@ func dial(ctx context.Context, addr *MasterAddr, db int, key string, old previou
 		raw.Close()
 		return nil, err
 	}
-	w, err := open(conn, addr, db, key, old, now)
-	if err != nil {
-		conn.Close()
-	}
-	return w, err
+	return conn, nil
 }
 
 // secure puts TLS on the connection if the master's address asks for it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,7 @@ type worker struct {
 	ttls     []int64 // that the calls of the batch gave their keys
 	enc      encoder
 	unloaded []*Call // to be sent again, see unload
+	raise    int64   // TTL of the horizon that the batch raises, 0 for none
 }
 
 func newWorker(up *upstream) *worker { return &worker{up: up, queue: newCallQueue()} }
@@ -53,8 +55,8 @@ func (w *worker) run() {
 			return
 		}
 		conn, down := w.up.connection()
-		if conn == nil && down == "" {
-			continue // not tried yet: the calls wait, the upstream wakes us
+		if conn == nil && down == "" || conn != nil && !w.up.ready.Load() {
+			continue // not tried or not admitted yet: the calls wait, somebody wakes us
 		}
 		runtime.Gosched() // let a burst of calls arrive
 		w.taken = w.queue.take(w.taken)
@@ -122,7 +124,7 @@ func (w *worker) exchange(conn *wire, calls []*Call, probing bool) {
 	u := w.up
 	sent := u.clock.Now()
 	reload := conn.reload.Swap(false)
-	w.encode(conn, calls, sent, reload)
+	ahead := w.encode(conn, calls, sent, reload)
 	if len(w.batch) == 0 && !probing {
 		conn.reload.Store(reload)
 		return
@@ -134,10 +136,12 @@ func (w *worker) exchange(conn *wire, calls []*Call, probing bool) {
 	received := u.clock.Now()
 
 	end := readSuffix(results[len(results)-2:])
-	if reload {
-		results = results[1:]
+	if w.raise > 0 && results[ahead-1].Error() == nil {
+		conn.horizon.raise(sent + time.Duration(w.raise)*time.Millisecond)
+		u.memory.raise(received + time.Duration(w.raise)*time.Millisecond)
 	}
-	w.decode(conn, results)
+	w.decode(conn, results[ahead:])
+	results = results[ahead:]
 	if conn.reload.Load() {
 		w.unload(reload)
 	}
@@ -152,14 +156,27 @@ func (w *worker) exchange(conn *wire, calls []*Call, probing bool) {
 	}
 }
 
-// encode fills the batch with the calls that are still to be sent.
-func (w *worker) encode(conn *wire, calls []*Call, now time.Duration, reload bool) {
+// encode fills the batch with the calls that are still to be sent. It returns
+// how many commands come ahead of them.
+func (w *worker) encode(conn *wire, calls []*Call, now time.Duration, reload bool) (ahead int) {
 	w.batch, w.commands = w.batch[:0], w.commands[:0]
 	w.enc.builder = conn.client.B()
-	w.enc.offset, w.enc.ppm = w.up.offset()
+	votes := false
+	w.enc.offset, w.enc.ppm, votes = w.up.present()
 	if reload {
 		w.commands = append(w.commands, conn.client.B().Arbitrary("SCRIPT", "LOAD", swapScript).Build())
 	}
+	longest := int64(0)
+	for _, c := range calls {
+		if !votes {
+			break // nothing is granted by it
+		}
+		longest = max(longest, c.Table.longestTTL())
+	}
+	if w.raise = horizonFor(conn.horizon.get(), now, longest); w.raise > 0 {
+		w.commands = append(w.commands, conn.client.B().Arbitrary("EVAL", horizonScript, "1", horizonKey(w.up.shape.name), strconv.FormatInt(w.raise, 10)).Build())
+	}
+	ahead = len(w.commands)
 	for _, c := range calls {
 		switch {
 		case c.Deadline < now:
@@ -171,6 +188,7 @@ func (w *worker) encode(conn *wire, calls []*Call, now time.Duration, reload boo
 			w.commands = append(w.commands, w.enc.encode(c, &conn.facts.dialect))
 		}
 	}
+	return ahead
 }
 
 // decode reads the results of the batch.

@@ -22,6 +22,7 @@ type view struct {
 	// When its clock was last seen to be steady, and when to have stepped.
 	steadyAt, steppedAt time.Duration
 	restored            string // why it may vote again with this generation, empty if it may not yet
+	marker              string // a key that must still be there when it is admitted for that
 	note                string // what is being done about it
 }
 
@@ -44,6 +45,7 @@ type standing struct {
 type agenda struct {
 	standings []standing
 	lost      []bool   // masters that may have lost locks, and could get them back
+	restored  []bool   // masters that are admitted because they were restored
 	writes    [][]byte // per master the record to write, nil for none
 	first     bool     // the writes are those of a first start, on empty databases
 	known     bool     // a record of this quorum was seen
@@ -57,7 +59,7 @@ type agenda struct {
 // masters that an operator wants admitted. It has no side effects; when the
 // writes are done it is called again with new views.
 func (e electorate) convene(views []view, asked []bool) agenda {
-	m := meeting{electorate: e, views: views, records: make([]*record, e.size), reasons: make([]string, e.size), lost: make([]bool, e.size)}
+	m := meeting{electorate: e, views: views, records: make([]*record, e.size), reasons: make([]string, e.size), lost: make([]bool, e.size), restored: make([]bool, e.size)}
 	m.merged = record{Quorum: e.name, OpTimeout: e.opTimeout, Admitted: make([]admission, e.size)}
 	m.read()
 	m.exposeTwins()
@@ -70,19 +72,20 @@ func (e electorate) convene(views []view, asked []bool) agenda {
 	default:
 		first = m.bootstrap(fresh)
 	}
-	return agenda{standings: m.count(), lost: m.lost, opTimeout: m.merged.OpTimeout, writes: m.writes(fresh), first: first, known: m.known, unsettled: m.unsettled, notes: m.notes}
+	return agenda{standings: m.count(), lost: m.lost, restored: m.restored, opTimeout: m.merged.OpTimeout, writes: m.writes(fresh), first: first, known: m.known, unsettled: m.unsettled, notes: m.notes}
 }
 
 // meeting is one run of convene.
 type meeting struct {
 	electorate
-	views   []view
-	records []*record // valid records as they are stored
-	reasons []string  // not empty: this master takes no part
-	known   bool      // there is a valid record
-	merged  record
-	notes   []string
-	lost    []bool
+	views    []view
+	records  []*record // valid records as they are stored
+	reasons  []string  // not empty: this master takes no part
+	known    bool      // there is a valid record
+	merged   record
+	notes    []string
+	lost     []bool
+	restored []bool
 
 	unsettled bool
 }
@@ -170,7 +173,7 @@ func (m *meeting) consider(asked, fresh []bool) {
 			fresh[i] = true
 		case v.restored != "" && !(a.Identity == v.id.String() && m.records[i] != nil && !stepped):
 			m.admit(i, v.restored)
-			fresh[i] = true
+			fresh[i], m.restored[i] = true, true
 		case a.Identity == v.id.String() && m.records[i] == nil:
 			m.lose(i, "its record is gone, so its locks may be (FLUSHALL?)")
 		case a.Identity == v.id.String() && stepped:
@@ -217,7 +220,7 @@ func (m *meeting) outwait(fresh []bool) {
 	}
 	for i := range m.views {
 		m.admit(i, m.views[i].restored)
-		fresh[i] = true
+		fresh[i], m.restored[i] = true, true
 	}
 }
 

@@ -53,8 +53,11 @@ type Bus struct {
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 	first  sync.Once
+	// unfinished are publications. None is added when closed is set.
+	unfinished sync.WaitGroup
 
 	mu      sync.Mutex
+	closed  bool
 	topics  map[Topic]*Subscription
 	waiting map[*readiness]struct{}
 	copies  copies
@@ -94,8 +97,12 @@ func (b *Bus) begin() {
 	})
 }
 
-// close ends all connections. Publications under way fail.
+// close ends all connections, when the publications under way have ended.
 func (b *Bus) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.unfinished.Wait()   // each ends in publishTimeout
 	b.first.Do(func() {}) // nothing is begun any more
 	b.cancel()
 	b.ended.Wait()
@@ -139,7 +146,8 @@ func (b *Bus) changed(topic Topic) {
 func (b *Bus) arrived(l *busLink, m *Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s := b.topics[m.Topic]; s != nil && b.copies.isFirst(b.now(), l.place, m) {
+	s, since := b.topics[m.Topic], l.acked[m.Topic]
+	if s != nil && b.copies.isFirst(b.now(), l.place, since, m) {
 		s.receive(m)
 	}
 }
@@ -191,10 +199,10 @@ func (b *Bus) settled(topic Topic) bool {
 	}
 	has, may := 0, 0
 	for _, l := range b.links {
-		switch {
-		case l.acked[topic]:
+		switch since, asked := l.acked[topic]; {
+		case asked && since >= 0:
 			has++
-		case !l.down:
+		case since != withheld && !l.down:
 			may++
 		}
 	}
@@ -207,7 +215,6 @@ func (b *Bus) giveUp(r *readiness) {
 	delete(b.waiting, r)
 	b.mu.Unlock()
 	if waits {
-		b.log.Warn("a subscription goes ahead though too few masters have it; it is completed as they answer", "waited", readyTimeout)
 		r.ready()
 	}
 }

@@ -10,14 +10,15 @@ import (
 // the clients, and other publishers do not know of proxies.
 //
 // The rule: what a master sends is a copy of the oldest equal message that was
-// passed on within the window and that this master has not sent yet; if there
-// is none it is new. So of n equal messages in a row n are passed on, whatever
+// passed on within the window, while this master had the topic, and that it has
+// not sent yet; if there is none it is new. So of n equal messages in a row n are passed on, whatever
 // the order in which the masters' copies arrive.
 //
 // A copy that comes later than the window is passed on again. A new message is
-// lost only if its first copy is taken for one that a master still owes, and
-// the master from which that one came fails before it sends its own copy of
-// this one. So what is owed is forgotten whenever a connection is lost.
+// lost only if all its copies are taken for others that these masters owe, which
+// they do if they missed an equal message just before: then it came from one
+// master that has failed since. So what is owed is forgotten whenever a
+// connection is lost.
 type copies struct {
 	seed   maphash.Seed
 	window time.Duration
@@ -43,13 +44,13 @@ func (c *copies) init(window time.Duration) {
 // forget makes every copy count as new.
 func (c *copies) forget() { c.byText, c.all = make(map[uint64][]*passed), nil }
 
-// isFirst reports whether what the master of that place sends is to be passed
-// on.
-func (c *copies) isFirst(now time.Duration, place int, m *Message) bool {
+// isFirst reports whether what the master of that place, which has had the topic
+// since a time, sends is to be passed on.
+func (c *copies) isFirst(now time.Duration, place int, since time.Duration, m *Message) bool {
 	c.expire(now - c.window)
 	text, master := c.hash(m), uint64(1)<<(place%64)
 	for _, p := range c.byText[text] {
-		if p.from&master == 0 {
+		if p.from&master == 0 && p.at >= since {
 			p.from |= master
 			return false
 		}

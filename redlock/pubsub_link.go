@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -16,17 +18,26 @@ type busLink struct {
 	topic chan struct{} // there may be changes
 
 	// Guarded by bus.mu.
-	up      bool           // connected
-	down    bool           // the last try to connect failed
-	acked   map[Topic]bool // asked for on the present connection; true: the master has it
-	changes []Topic        // while up: came or went since they were last looked at
+	up   bool // connected
+	down bool // the last try to connect failed
+	// acked is since when the master has a topic that it was asked for on the
+	// present connection; or notYet, or withheld.
+	acked   map[Topic]time.Duration
+	told    bool    // it was logged that it withholds topics
+	changes []Topic // while up: came or went since they were last looked at
 }
+
+// What acked says of a topic that the master does not have.
+const (
+	notYet   time.Duration = -1
+	withheld time.Duration = -2
+)
 
 func newBusLink(b *Bus, place int, addr *MasterAddr) *busLink {
 	return &busLink{
 		outbox: outbox{wake: make(chan struct{}, 1)},
 		bus:    b, place: place, addr: addr,
-		topic: make(chan struct{}, 1), acked: map[Topic]bool{},
+		topic: make(chan struct{}, 1), acked: map[Topic]time.Duration{},
 	}
 }
 
@@ -183,7 +194,7 @@ func (l *busLink) listen(w *busWire) {
 		if ear == nil {
 			continue
 		}
-		if err := c.send(w.ctx, ear); err != nil {
+		if err := l.ask(w.ctx, ear, &c); err != nil {
 			w.lose(err.Error())
 			return
 		}
@@ -207,7 +218,7 @@ func (l *busLink) look() (c changes) {
 		wanted := b.topics[topic] != nil
 		switch {
 		case wanted && !asked:
-			l.acked[topic] = false
+			l.acked[topic] = notYet
 			c.add(topic, &c.channels, &c.patterns)
 		case !wanted && asked:
 			delete(l.acked, topic)
@@ -228,30 +239,51 @@ func (c *changes) add(topic Topic, channels, patterns *[]string) {
 // topicsAtOnce bounds the length of one command.
 const topicsAtOnce = 256
 
-// send asks the master. It returns when the last command is answered, though
-// maybe not yet for all of its topics.
-func (c *changes) send(ctx context.Context, ear rueidis.DedicatedClient) error {
+// ask tells the master. It returns when the last command is answered, though
+// maybe not yet for all of its topics; the error says that the connection is of
+// no use.
+func (l *busLink) ask(ctx context.Context, ear rueidis.DedicatedClient, c *changes) error {
 	for _, kind := range []struct {
 		names   []string
+		pattern bool
 		command func(names []string) rueidis.Completed
 	}{
-		{c.oldChannels, func(names []string) rueidis.Completed { return ear.B().Unsubscribe().Channel(names...).Build() }},
-		{c.oldPatterns, func(names []string) rueidis.Completed { return ear.B().Punsubscribe().Pattern(names...).Build() }},
-		{c.channels, func(names []string) rueidis.Completed { return ear.B().Subscribe().Channel(names...).Build() }},
-		{c.patterns, func(names []string) rueidis.Completed { return ear.B().Psubscribe().Pattern(names...).Build() }},
+		{c.oldChannels, false, func(names []string) rueidis.Completed { return ear.B().Unsubscribe().Channel(names...).Build() }},
+		{c.oldPatterns, true, func(names []string) rueidis.Completed { return ear.B().Punsubscribe().Pattern(names...).Build() }},
+		{c.channels, false, func(names []string) rueidis.Completed { return ear.B().Subscribe().Channel(names...).Build() }},
+		{c.patterns, true, func(names []string) rueidis.Completed { return ear.B().Psubscribe().Pattern(names...).Build() }},
 	} {
-		for names := kind.names; len(names) > 0; {
-			n := min(len(names), topicsAtOnce)
+		for names := range slices.Chunk(kind.names, topicsAtOnce) {
 			ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-			err := ear.Do(ctx, kind.command(names[:n])).Error()
+			err := ear.Do(ctx, kind.command(names)).Error()
 			cancel()
-			if err != nil && !rueidis.IsRedisNil(err) {
+			if _, answered := rueidis.IsRedisErr(err); answered {
+				l.deny(names, kind.pattern, err)
+			} else if err != nil {
 				return err
 			}
-			names = names[n:]
 		}
 	}
 	return nil
+}
+
+// deny notes that the master does not let us have topics.
+func (l *busLink) deny(names []string, pattern bool, err error) {
+	b := l.bus
+	b.mu.Lock()
+	for _, name := range names {
+		topic := Topic{Name: name, Pattern: pattern}
+		if _, asked := l.acked[topic]; asked {
+			l.acked[topic] = withheld
+		}
+	}
+	news := !l.told
+	l.told = true
+	b.mu.Unlock()
+	if news {
+		b.log.Warn("master refuses subscriptions, so messages may not arrive; if it is for lack of permission give the user the channels: ACL SETUSER … &*",
+			"master", l.addr.Address, "reason", err)
+	}
 }
 
 // message is called by rueidis.
@@ -278,7 +310,7 @@ func (l *busLink) subscribed(s rueidis.PubSubSubscription) {
 	b.mu.Lock()
 	_, asked := l.acked[topic]
 	if asked {
-		l.acked[topic] = true
+		l.acked[topic] = b.now()
 	}
 	b.mu.Unlock()
 	if asked {

@@ -19,6 +19,7 @@ const (
 
 // publication is one message on its way to the masters.
 type publication struct {
+	bus              *Bus
 	channel, payload string
 	deadline         time.Duration
 	need, masters    int
@@ -49,11 +50,15 @@ func (b *Bus) Publish(channel, payload string, done func(receivers int64, err er
 		done(0, nil)
 		return
 	}
-	b.begin()
 	p := &publication{
-		channel: channel, payload: payload, done: done,
+		bus: b, channel: channel, payload: payload, done: done,
 		deadline: b.now() + publishTimeout, need: b.need, masters: len(b.links),
 	}
+	if !b.begins() {
+		done(0, errClosed)
+		return
+	}
+	b.begin()
 	p.mu.Lock()
 	p.timer = time.AfterFunc(publishTimeout, p.tooLate)
 	p.mu.Unlock()
@@ -62,6 +67,16 @@ func (b *Bus) Publish(channel, payload string, done func(receivers int64, err er
 			p.missed(l, why)
 		}
 	}
+}
+
+// begins counts one more publication, unless the bus is closed.
+func (b *Bus) begins() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.unfinished.Add(1)
+	}
+	return !b.closed
 }
 
 // published notes that a master has the message.
@@ -106,10 +121,11 @@ func (p *publication) tooLate() {
 // finish returns what is to be called, without the lock, if the publication
 // ends now. The lock is held.
 func (p *publication) finish(ends bool) func(int64, error) {
-	if !ends {
+	if !ends || p.done == nil {
 		return nil
 	}
 	p.timer.Stop()
+	p.bus.unfinished.Done()
 	done := p.done
 	p.done = nil
 	return done

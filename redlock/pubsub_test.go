@@ -1,8 +1,10 @@
 package redlock
 
 import (
+	"bytes"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -48,6 +50,46 @@ func (e *ear) heard() string {
 	return strings.Join(e.got, " ")
 }
 
+// subscribeAll is subscribe, and waits until all masters have the topic.
+func subscribeAll(t *testing.T, c *Cluster, topic Topic) *ear {
+	t.Helper()
+	e := subscribe(t, c, topic)
+	awaitTopic(t, c, topic)
+	return e
+}
+
+func awaitTopic(t *testing.T, c *Cluster, topic Topic) {
+	t.Helper()
+	b := c.Bus()
+	await(t, "all masters have the topic", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, l := range b.links {
+			if since, asked := l.acked[topic]; !asked || since < 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// awaitLinks waits until messages can be published on all masters.
+func awaitLinks(t *testing.T, c *Cluster) {
+	t.Helper()
+	b := c.Bus()
+	b.begin()
+	await(t, "connections to all masters", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, l := range b.links {
+			if !l.up {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // publish waits for the result.
 func publish(c *Cluster, channel, payload string) (receivers int64, err error) {
 	done := make(chan struct{})
@@ -81,7 +123,7 @@ func (e *ear) hears(t *testing.T, from *Cluster, want string) {
 func TestMessagesOfOneProxyReachAnother(t *testing.T) {
 	servers := startServers(t, 3)
 	a, b := openCluster(t, servers...), openCluster(t, servers...)
-	channel, pattern := subscribe(t, a, Topic{Name: "jobs"}), subscribe(t, a, Topic{Name: "job?", Pattern: true})
+	channel, pattern := subscribeAll(t, a, Topic{Name: "jobs"}), subscribeAll(t, a, Topic{Name: "job?", Pattern: true})
 	n, err := publish(b, "jobs", "one")
 	if n != 2 || err != nil {
 		t.Errorf("PUBLISH = %d, %v, want 2 receivers", n, err)
@@ -100,7 +142,7 @@ func TestMessagesOfOneProxyReachAnother(t *testing.T) {
 func TestMessagesOfOtherPublishersArePassedOn(t *testing.T) {
 	servers := startServers(t, 3)
 	c := openCluster(t, servers...)
-	e := subscribe(t, c, Topic{Name: "jobs"})
+	e := subscribeAll(t, c, Topic{Name: "jobs"})
 	servers[1].must("PUBLISH jobs by-hand")
 	await(t, "the message", func() bool { return e.heard() != "" })
 	e.hears(t, c, "jobs=by-hand")
@@ -111,11 +153,8 @@ func TestMessagesArriveWhileAQuorumIsUp(t *testing.T) {
 	a, b := openCluster(t, servers...), openCluster(t, servers...)
 	e := subscribe(t, a, Topic{Name: "jobs"})
 	for i, s := range servers {
-		for j, other := range servers {
-			if i != j {
-				await(t, "both subscribed", func() bool { return strings.Contains(numsub(t, other), ":1") })
-			}
-		}
+		awaitTopic(t, a, Topic{Name: "jobs"})
+		awaitLinks(t, b)
 		s.kill()
 		for n := range 20 {
 			if _, err := publish(b, "jobs", fmt.Sprint(n)); err != nil {
@@ -132,7 +171,6 @@ func TestMessagesArriveWhileAQuorumIsUp(t *testing.T) {
 		e.got = nil
 		e.mu.Unlock()
 		s.start()
-		await(t, "subscribed again", func() bool { return strings.Contains(numsub(t, s), ":1") })
 	}
 }
 
@@ -185,7 +223,7 @@ func TestASilentMasterDelaysNobody(t *testing.T) {
 	servers := startServers(t, 3)
 	r := startRelay(t, servers[0].addr, nil)
 	c := openCluster(t, &testServer{addr: r.ln.Addr().String()}, servers[1], servers[2])
-	e := subscribe(t, c, Topic{Name: "jobs"})
+	e := subscribeAll(t, c, Topic{Name: "jobs"})
 	r.block()
 	since := time.Now()
 	for i := range 10 {
@@ -200,7 +238,7 @@ func TestASilentMasterDelaysNobody(t *testing.T) {
 	}
 	n := r.accepted.Load()
 	r.unblock()
-	await(t, "new connections to the silent master", func() bool { return r.accepted.Load() >= n+3 })
+	await(t, "new connections to the silent master", func() bool { return r.accepted.Load() >= n+2 })
 	await(t, "subscribed again", func() bool { return strings.Contains(numsub(t, servers[0]), ":1") })
 }
 
@@ -277,6 +315,43 @@ func TestMastersWithoutRESP3WillDo(t *testing.T) {
 	e.hears(t, c, "")
 }
 
+func TestAUserWithoutChannelsIsToldSo(t *testing.T) {
+	servers := startServers(t, 3)
+	var log bytes.Buffer
+	cfg := ClusterConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	for _, s := range servers {
+		s.must("ACL SETUSER proxy on >secret ~* resetchannels +@all")
+		cfg.Masters = append(cfg.Masters, MasterAddr{Address: s.addr, Username: "proxy", Password: "secret"})
+	}
+	c, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := time.Now()
+	subscribe(t, c, Topic{Name: "jobs"})
+	if took := time.Since(since); took > readyTimeout/2 {
+		t.Errorf("it took %v", took)
+	}
+	if _, err := publish(c, "jobs", "x"); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("PUBLISH: %v", err)
+	}
+	c.Close()
+	if n := strings.Count(log.String(), "ACL SETUSER"); n < 2 || n > 3 {
+		t.Errorf("logged %d times:\n%s", n, &log)
+	}
+}
+
+func TestClosingWaitsForPublications(t *testing.T) {
+	servers := startServers(t, 3)
+	a, b := openCluster(t, servers...), openCluster(t, servers...)
+	e := subscribe(t, a, Topic{Name: "jobs"})
+	for range 100 {
+		b.Bus().Publish("jobs", "x", nil)
+	}
+	b.Close()
+	await(t, "all messages", func() bool { return strings.Count(e.heard(), "x") == 100 })
+}
+
 func TestAClosedBusLeavesNothingBehind(t *testing.T) {
 	servers := startServers(t, 3)
 	c := openCluster(t, servers...)
@@ -321,7 +396,8 @@ func TestMastersInMemoryDeliverAtOnce(t *testing.T) {
 func TestCopiesAreTold(t *testing.T) {
 	tests := []struct {
 		name string
-		// "m@t": master m sends the same message at t ms; "!" a connection is lost
+		// "m@t": master m sends the same message at t ms; "m+t": it has the
+		// topic since then; "!": a connection is lost
 		sent, passed string
 	}{
 		{"one message", "0@0 1@1 2@2", "0@0"},
@@ -330,11 +406,13 @@ func TestCopiesAreTold(t *testing.T) {
 		{"a master that missed the first", "0@0 1@0 0@5 2@6 1@7", "0@0 0@5"},
 		{"late copies are passed on", "0@0 1@50 2@51", "0@0 2@51"},
 		{"one master alone", "0@0 0@1 0@2", "0@0 0@1 0@2"},
+		{"a master that was asked later owes nothing", "0@0 1+1 1@2 0@3", "0@0 1@2"},
 		{"what is owed is forgotten", "0@0 ! 1@1 2@1", "0@0 1@1"},
 	}
 	for _, tt := range tests {
 		var c copies
 		c.init(50 * time.Millisecond)
+		since := map[int]int{}
 		var passed []string
 		for _, event := range strings.Fields(tt.sent) {
 			var master, at int
@@ -342,8 +420,12 @@ func TestCopiesAreTold(t *testing.T) {
 				c.forget()
 				continue
 			}
+			if n, _ := fmt.Sscanf(event, "%d+%d", &master, &at); n == 2 {
+				since[master] = at
+				continue
+			}
 			fmt.Sscanf(event, "%d@%d", &master, &at)
-			if c.isFirst(time.Duration(at)*time.Millisecond, master, &Message{Channel: "c", Payload: "p"}) {
+			if c.isFirst(time.Duration(at)*time.Millisecond, master, time.Duration(since[master])*time.Millisecond, &Message{Channel: "c", Payload: "p"}) {
 				passed = append(passed, event)
 			}
 		}
@@ -359,7 +441,7 @@ func TestDifferentMessagesAreNoCopies(t *testing.T) {
 	for i, m := range []Message{
 		{Topic{"c", false}, "c", "p"}, {Topic{"c", true}, "c", "p"}, {Topic{"c", false}, "c", ""}, {Topic{"c*", true}, "c", "p"}, {Topic{"c*", true}, "cp", ""},
 	} {
-		if !c.isFirst(0, i, &m) {
+		if !c.isFirst(0, i, 0, &m) {
 			t.Errorf("%+v was taken for a copy", m)
 		}
 	}
@@ -369,12 +451,12 @@ func TestRememberedMessagesAreBounded(t *testing.T) {
 	var c copies
 	c.init(time.Hour)
 	for i := range 3 * maxPassed {
-		c.isFirst(0, 0, &Message{Payload: fmt.Sprint(i % (2 * maxPassed))})
+		c.isFirst(0, 0, 0, &Message{Payload: fmt.Sprint(i % (2 * maxPassed))})
 	}
 	if len(c.all) > maxPassed || len(c.byText) > maxPassed {
 		t.Errorf("%d and %d remembered", len(c.all), len(c.byText))
 	}
-	c.isFirst(3*time.Hour, 0, &Message{})
+	c.isFirst(3*time.Hour, 0, 0, &Message{})
 	if len(c.all) != 1 || len(c.byText) != 1 {
 		t.Errorf("%d and %d remembered after the window", len(c.all), len(c.byText))
 	}

@@ -31,7 +31,8 @@ type overlap struct {
 	renewed atomic.Bool // a copy may have been renewed or removed since
 	removed atomic.Bool // a copy may have been removed since
 
-	followed atomic.Bool // some operation that writes the key was sent since
+	touches  atomic.Uint32 // how often that was so
+	followed atomic.Bool   // some operation that writes the key was sent since
 
 	first listing   // of the round's key
 	more  []listing // of its further keys
@@ -140,6 +141,7 @@ func (l *listing) tell(s *Swap, k int) {
 		return
 	}
 	o.renewed.Store(true)
+	o.touches.Add(1)
 	if mine && p.Mine.Effect == Delete || s.Other.Effect == Delete {
 		o.removed.Store(true)
 	}

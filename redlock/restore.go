@@ -3,6 +3,8 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"time"
 )
 
@@ -12,6 +14,7 @@ type restoration struct {
 	noticed    time.Duration // Clock time
 	cancel     context.CancelFunc
 	note       string
+	marker     string // key on the master that shows that it was not emptied meanwhile
 	done       string // why it may vote again; empty: not yet
 	// until is when no lock can be left that the master has forgotten, 0 if
 	// that is not known yet. It is found once: what is granted later does not
@@ -42,7 +45,18 @@ func (s *steward) tend(ctx context.Context, views []view, lost []bool) {
 func (s *steward) tell(views []view) {
 	for i, r := range s.restoring {
 		if r != nil && r.generation == views[i].generation {
-			views[i].restored, views[i].note = r.done, r.note
+			views[i].restored, views[i].note, views[i].marker = r.done, r.note, r.marker
+		}
+	}
+}
+
+// consume ends the restorations that led to an admission, whether its record
+// could be written or not. s.mu is locked.
+func (s *steward) consume(admitted []bool) {
+	for i, r := range s.restoring {
+		if r != nil && admitted[i] {
+			r.cancel()
+			s.restoring[i] = nil
 		}
 	}
 }
@@ -101,11 +115,15 @@ func (s *steward) tryRestore(ctx context.Context, i int, r *restoration) (string
 	}
 	peers := s.votingPeers(i)
 	n := len(s.ups)
+	s.unmark(r)
 	if len(peers) < n-(n/2+1)+1 {
 		return s.outwait(r), nil
 	}
 	s.progress(r, "resynchronising", "")
 	start := s.clock.Now()
+	if err := s.mark(ctx, &to, r); err != nil {
+		return "", err
+	}
 	copied, err := resync(ctx, to, peers, func(note string) { s.progress(r, note, "") })
 	if err != nil {
 		return "", err
@@ -113,6 +131,29 @@ func (s *steward) tryRestore(ctx context.Context, i int, r *restoration) (string
 	took := (s.clock.Now() - start).Round(time.Millisecond)
 	return fmt.Sprintf("admitted again: %d keys were resynchronised from %d other masters in %v", copied, len(peers), took), nil
 }
+
+// unmark forgets the marker of an earlier try.
+func (s *steward) unmark(r *restoration) {
+	s.mu.Lock()
+	r.marker = ""
+	s.mu.Unlock()
+}
+
+// mark puts a key on the master that is being filled, ahead of everything else.
+func (s *steward) mark(ctx context.Context, to *peer, r *restoration) error {
+	marker := fmt.Sprintf("%s%s}:restoring:%016x", OwnKeys, s.shape.name, rand.Uint64())
+	command := to.w.client.B().Arbitrary("SET", marker, "", "PX", strconv.FormatInt(markerLife.Milliseconds(), 10)).Build()
+	if err := to.w.client.Do(ctx, command).Error(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	r.marker = marker
+	s.mu.Unlock()
+	return nil
+}
+
+// markerLife is how long a resynchronisation may take.
+const markerLife = 10 * time.Minute
 
 // votingPeers are the other masters that vote, with their connections.
 func (s *steward) votingPeers(not int) (peers []peer) {

@@ -53,6 +53,10 @@ return out`
 
 // copyScript gives the master each key with value and TTL, and answers the
 // places of those that it holds with another value.
+//
+// What holds the value already may be the copy of a failed attempt that used
+// the same token, with its undo under way: two seconds more than needed, longer
+// than any answer is waited for, make it another copy than the one to be undone.
 const copyScript = `
 local disputed = {}
 for i, key in ipairs(KEYS) do
@@ -64,7 +68,7 @@ for i, key in ipairs(KEYS) do
     disputed[#disputed + 1] = i
   else
     local left = redis.call('PTTL', key)
-    if left >= 0 and left < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
+    if left >= 0 then redis.call('PEXPIRE', key, string.format('%.0f', math.max(left, tonumber(ttl)) + 2000)) end
   end
 end
 return disputed`

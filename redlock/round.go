@@ -31,6 +31,7 @@ type round struct {
 	phase     phase
 	pending   int
 	undos     int  // undo calls not answered yet
+	strays    int  // copies that are being looked after
 	resending bool // a keeper's second try is on its way
 
 	overlap   overlap
@@ -160,7 +161,7 @@ func (r *round) vote(i int, a Answer) {
 
 // forget takes an acquire off the unanswered when nothing about it is open.
 func (r *round) forget(do *actions) {
-	if r.f.class >= classAcquire && r.pending == 0 && r.phase != voting && r.phase != granted {
+	if r.f.class >= classAcquire && r.pending == 0 && r.strays == 0 && r.phase != voting && r.phase != granted {
 		do.forget = r
 	}
 }

@@ -7,21 +7,22 @@ import (
 
 // simMaster is a Redis process: one store, one wall clock, one identity.
 type simMaster struct {
-	s         *sim
-	index     int
-	store     *store
-	run       int           // changes with every restart
-	offset    time.Duration // of its wall clock
-	rate      float64       // of its wall clock
-	stopped   time.Duration // executes nothing before this time
-	hasRecord bool
-	links     []*simLink
-	executed  map[*round]bool // rounds whose table was applied here
+	s        *sim
+	index    int
+	store    *store
+	run      int           // changes with every restart
+	offset   time.Duration // of its wall clock
+	rate     float64       // of its wall clock
+	stopped  time.Duration // executes nothing before this time
+	record   []byte        // as proxies keep it there
+	marks    map[*restoration]bool
+	links    []*simLink
+	executed map[*round]bool // rounds whose table was applied here
 }
 
 func newSimMaster(s *sim, i int) *simMaster {
 	return &simMaster{
-		s: s, index: i, store: newStore(), hasRecord: true,
+		s: s, index: i, store: newStore(),
 		offset: time.Duration(1_700_000_000+s.rand.IntN(1000)) * time.Second,
 		rate:   1 + (s.rand.Float64()-0.5)*500e-6,
 	}
@@ -36,6 +37,9 @@ func (m *simMaster) wall() int64 {
 func (m *simMaster) misbehave() {
 	s := m.s
 	switch x := s.rand.Float64(); {
+	case s.cfg.flushes && x < 0.5:
+		s.note("m%d FLUSHALL", m.index)
+		m.store, m.record, m.marks = newStore(), nil, nil
 	case x < 0.35:
 		d := s.between(5, 400)
 		s.note("m%d stopped for %v", m.index, d)
@@ -49,15 +53,23 @@ func (m *simMaster) misbehave() {
 		m.links[s.rand.IntN(len(m.links))].fail()
 	case x < 0.85:
 		s.note("m%d restarts empty", m.index)
-		m.store, m.run, m.hasRecord = newStore(), m.run+1, false
+		m.store, m.run, m.record, m.marks = newStore(), m.run+1, nil, nil
 		for _, l := range m.links {
 			l.fail()
 		}
-	case x < 0.87:
+	case x < 0.88 && s.cfg.steps:
+		by := s.between(-2000, 2000)
+		s.note("m%d's clock steps by %v", m.index, by)
+		m.offset += by
+	case x < 0.9:
 		s.note("m%d FLUSHALL", m.index)
-		m.store, m.hasRecord = newStore(), false
+		m.store, m.record, m.marks = newStore(), nil, nil
 	}
-	s.AfterFunc(s.between(50, 2500), m.misbehave)
+	next := s.between(50, 2500)
+	if s.cfg.flushes {
+		next /= 4
+	}
+	s.AfterFunc(next, m.misbehave)
 }
 
 // simLink is one proxy's connection to one master. Commands arrive in order
@@ -68,7 +80,10 @@ type simLink struct {
 	master     *simMaster
 	up         bool
 	generation int
-	admitted   bool
+	u          *upstream // the real bookkeeping of votes, without a connection
+	linkGen    uint64    // of u.link, in the present generation
+	identity   identity  // of the server at the other end
+	restoring  *restoration
 	blocked    time.Duration // nothing gets through before this time
 	lastSent   time.Duration // arrival of the last command at the master
 	lastBack   time.Duration // arrival of the last reply at the proxy
@@ -81,13 +96,11 @@ func (l *simLink) Name() string { return fmt.Sprintf("m%d", l.master.index) }
 
 // Down implements Master.
 func (l *simLink) Down() string {
-	switch {
-	case !l.up:
+	if !l.up {
 		return "down"
-	case !l.admitted:
-		return "restarted without its data"
 	}
-	return ""
+	_, reason := l.u.link.votes()
+	return reason
 }
 
 // Send implements Master.
@@ -124,10 +137,45 @@ func (l *simLink) unqueue(c *Call, gen int) {
 func (l *simLink) transmit(c *Call) {
 	s, gen := l.s, l.generation
 	sentWall := l.master.wall()
-	at := max(s.now+l.delay(), l.blocked, l.lastArrival())
+	sent := s.now
 	l.waiting = append(l.waiting, c)
+	l.arriveAt(func() { l.arrive(c, gen, l.master.run, sentWall, sent) })
+}
+
+// arriveAt runs f when what is sent now arrives, behind what was sent before.
+func (l *simLink) arriveAt(f func()) {
+	at := max(l.s.now+l.delay(), l.blocked, l.lastArrival())
 	l.setArrival(at)
-	s.AfterFunc(at-s.now, func() { l.arrive(c, gen, l.master.run, sentWall) })
+	l.s.AfterFunc(at-l.s.now, f)
+}
+
+// backAt runs f when what is answered now is back.
+func (l *simLink) backAt(f func()) {
+	at := max(l.s.now+l.delay(), l.blocked, l.lastBack)
+	l.lastBack = at
+	l.s.AfterFunc(at-l.s.now, f)
+}
+
+// ask executes something else than a call at the master and brings its result
+// back, if the connection lives that long.
+func (l *simLink) ask(exec func(), back func()) {
+	gen, run, m := l.generation, l.master.run, l.master
+	var arrive func()
+	arrive = func() {
+		switch {
+		case m.run != run || gen < l.killedFrom || gen == l.generation && !l.up:
+		case m.stopped > l.s.now:
+			l.s.AfterFunc(m.stopped-l.s.now, arrive)
+		default:
+			exec()
+			l.backAt(func() {
+				if gen == l.generation && l.up {
+					back()
+				}
+			})
+		}
+	}
+	l.arriveAt(arrive)
 }
 
 func (l *simLink) lastArrival() time.Duration  { return l.proxy.arrivals[l.master.index] }
@@ -144,20 +192,20 @@ func (l *simLink) delay() time.Duration {
 }
 
 // arrive executes a command at the master.
-func (l *simLink) arrive(c *Call, gen, run int, sentWall int64) {
+func (l *simLink) arrive(c *Call, gen, run int, sentWall int64, sent time.Duration) {
 	s, m := l.s, l.master
 	if m.run != run || gen < l.killedFrom {
 		return // the process, or the connection, is gone and its buffers with it
 	}
 	if m.stopped > s.now {
-		s.AfterFunc(m.stopped-s.now, func() { l.arrive(c, gen, run, sentWall) })
+		s.AfterFunc(m.stopped-s.now, func() { l.arrive(c, gen, run, sentWall, sent) })
 		return
 	}
 	if m.run == run && gen == l.generation && !l.up {
 		return
 	}
 	if s.now > c.Deadline && c.Bounded() && !s.cfg.noDeadline {
-		l.reply(c, gen, Answer{Status: Failed, Reason: ReasonTooLate}, false)
+		l.reply(c, gen, Answer{Status: Failed, Reason: ReasonTooLate}, sent)
 		return
 	}
 	wall := m.wall()
@@ -174,28 +222,44 @@ func (l *simLink) arrive(c *Call, gen, run int, sentWall int64) {
 		Status: Answered, Before: v.before, Mine: v.mine, Applied: v.applied,
 		Expiry: Window{sentWall + v.expiry - wall, wall + v.expiry - wall + int64(s.rand.IntN(3))},
 	}
-	l.reply(c, gen, a, m.hasRecord)
+	l.reply(c, gen, a, sent)
 }
 
-// reply sends an answer back.
-func (l *simLink) reply(c *Call, gen int, a Answer, votes bool) {
-	s := l.s
-	at := max(s.now+l.delay(), l.blocked, l.lastBack)
-	l.lastBack = at
-	s.AfterFunc(at-s.now, func() { l.answer(c, gen, a, votes) })
+// reply sends an answer back, with the end of the batch.
+func (l *simLink) reply(c *Call, gen int, a Answer, sent time.Duration) {
+	end := l.master.suffix()
+	l.backAt(func() { l.answer(c, gen, a, sent, end) })
+}
+
+// suffix is the end of a batch: TIME and the record.
+func (m *simMaster) suffix() suffix {
+	return suffix{timeMicros: int64(float64(m.s.now)*m.rate+float64(m.offset)) / 1000, record: m.record, ok: true}
 }
 
 // answer is a reply at the proxy.
-func (l *simLink) answer(c *Call, gen int, a Answer, votes bool) {
+func (l *simLink) answer(c *Call, gen int, a Answer, sent time.Duration, end suffix) {
 	if gen != l.generation || !l.up {
 		return // delivered as lost when the connection broke
 	}
 	l.waiting = l.waiting[1:]
-	a.Votes = a.Status == Answered && (votes && l.admitted || l.s.cfg.blindVotes)
+	votes, reason := l.judge(sent, end)
+	a.Votes = a.Status == Answered && (votes || l.s.cfg.blindVotes)
 	if !a.Votes && a.Reason == "" {
-		a.Reason = "restarted without its data"
+		a.Reason = reason
 	}
 	c.Deliver(a)
+}
+
+// judge lets the real code look at the end of a batch.
+func (l *simLink) judge(sent time.Duration, end suffix) (bool, string) {
+	look := l.u.adopt(l.linkGen, end)
+	_, before := l.u.link.votes()
+	votes, reason := l.u.link.judge(l.linkGen, sent, l.s.now, end)
+	_, after := l.u.link.votes()
+	if look || before != after {
+		l.proxy.settleSoon()
+	}
+	return votes, reason
 }
 
 // fail breaks the connection; what was sent may still be executed until the
@@ -207,6 +271,8 @@ func (l *simLink) fail() {
 	s := l.s
 	s.note("m%d p%d connection lost", l.master.index, l.proxy.index)
 	l.up = false
+	l.u.link.closed()
+	l.proxy.settleSoon()
 	lost := l.waiting
 	l.waiting = nil
 	for _, c := range lost {
@@ -230,12 +296,19 @@ func (l *simLink) connect() {
 	l.generation++
 	l.killedFrom = l.generation
 	l.up = true
-	l.admitted = l.master.run == 0 && l.master.hasRecord
+	l.opened()
+}
+
+// opened verifies the new connection.
+func (l *simLink) opened() {
+	s, m := l.s, l.master
+	end := m.suffix()
+	l.identity = identity{run: fmt.Sprintf("m%d-life%d", m.index, m.run), replication: "r"}
+	l.linkGen = l.u.link.opened(l.identity, s.now, s.now, end)
+	l.u.raw = end.record
 	l.setArrival(s.now)
-	s.note("m%d p%d connected, admitted %v", l.master.index, l.proxy.index, l.admitted)
-	if l.admitted {
-		l.proxy.quorum.Returned(l)
-	}
+	s.note("m%d p%d connected", m.index, l.proxy.index)
+	l.proxy.settleSoon()
 }
 
 func (m *simMaster) noteApplied(c *Call) {
@@ -273,26 +346,4 @@ func describeState(s State) string {
 		return "nothing"
 	}
 	return fmt.Sprintf("%q ttl %d", s.Value, s.TTL)
-}
-
-// simProxy is one proxy: a real Quorum over its own links.
-type simProxy struct {
-	index    int
-	quorum   *Quorum
-	arrivals []time.Duration // of the last command at each master
-}
-
-func newSimProxy(s *sim, i int) *simProxy {
-	p := &simProxy{index: i, arrivals: make([]time.Duration, len(s.masters))}
-	var masters []Master
-	for _, m := range s.masters {
-		l := &simLink{s: s, proxy: p, master: m, up: true, admitted: true}
-		m.links = append(m.links, l)
-		masters = append(masters, l)
-	}
-	p.quorum = New(Config{
-		Masters: masters, OpTimeout: 50 * time.Millisecond, DriftPPM: 500, Clock: s,
-		Rand: s.rand.Int64N, off: s.cfg.off,
-	})
-	return p
 }

@@ -13,17 +13,18 @@ import (
 
 // sim is one schedule.
 type sim struct {
-	rand    *rand.Rand
-	now     time.Duration
-	events  eventHeap
-	seq     int
-	masters []*simMaster
-	proxies []*simProxy
-	clients []*simClient
-	cfg     simConfig
-	faults  []string
-	grants  int // entitlements, by acquire or extend
-	log     []string
+	rand     *rand.Rand
+	now      time.Duration
+	events   eventHeap
+	seq      int
+	masters  []*simMaster
+	proxies  []*simProxy
+	clients  []*simClient
+	cfg      simConfig
+	faults   []string
+	restored int // masters resynchronised
+	grants   int // entitlements, by acquire or extend
+	log      []string
 }
 
 // simConfig is drawn from the seed, except for what a test fixes.
@@ -34,6 +35,10 @@ type simConfig struct {
 	off                       rules
 	blindVotes                bool // rule switched off: count answers of any connection and identity
 	noDeadline                bool // rule switched off: execute what arrives after its deadline
+	restores                  bool // masters that lost something are resynchronised
+	noWait, fewPeers, noMark  bool // rules of that switched off
+	steps                     bool // clocks of masters step
+	flushes                   bool // masters are emptied all the time
 	calm                      bool // no faults: everything answers within a millisecond
 	verbose                   bool
 }
@@ -102,11 +107,12 @@ func (s *sim) between(low, high float64) time.Duration {
 func runSeed(seed uint64, fix func(*simConfig)) *sim {
 	s := &sim{rand: rand.New(rand.NewPCG(seed, 99))}
 	s.cfg = simConfig{
-		masters: []int{3, 3, 3, 5}[s.rand.IntN(4)],
-		proxies: 1 + s.rand.IntN(3),
-		clients: 2 + s.rand.IntN(4),
-		tokens:  tokenKind(s.rand.IntN(int(tokenKinds))),
-		length:  4 * time.Second,
+		masters:  []int{3, 3, 3, 5}[s.rand.IntN(4)],
+		proxies:  1 + s.rand.IntN(3),
+		clients:  2 + s.rand.IntN(4),
+		tokens:   tokenKind(s.rand.IntN(int(tokenKinds))),
+		length:   4 * time.Second,
+		restores: true, steps: s.rand.IntN(4) == 0,
 	}
 	fix(&s.cfg)
 	if s.cfg.tokens == constantToken {

@@ -20,19 +20,20 @@ func TestSimulation(t *testing.T) {
 		report(t, *simSeed, s)
 		return
 	}
-	var grants, undone, late, split int
+	var grants, undone, late, split, restored int
 	for seed := uint64(1); seed <= uint64(*simSchedules) && !t.Failed(); seed++ {
 		s := runSeed(seed, func(*simConfig) {})
 		report(t, seed, s)
 		grants += s.grants
+		restored += s.restored
 		for _, p := range s.proxies {
 			undone += int(p.quorum.Stats.Undone.Load())
 			late += int(p.quorum.Stats.LateCopies.Load())
 			split += int(p.quorum.Stats.SplitRetries.Load())
 		}
 	}
-	t.Logf("%d schedules: %d grants and extends, %d copies undone, %d late copies, %d split votes", *simSchedules, grants, undone, late, split)
-	if grants < 5**simSchedules || undone < *simSchedules || late == 0 || split == 0 {
+	t.Logf("%d schedules: %d grants and extends, %d copies undone, %d late copies, %d split votes, %d masters resynchronised", *simSchedules, grants, undone, late, split, restored)
+	if grants < 5**simSchedules || undone < *simSchedules || late == 0 || split == 0 || restored == 0 {
 		t.Error("that is too little to test anything")
 	}
 }
@@ -52,6 +53,9 @@ func TestSimulationCatches(t *testing.T) {
 		"undo by value, whosever copy it is":  func(c *simConfig) { c.off.window = true },
 		"removal without a look":              func(c *simConfig) { c.off.look, c.tokens = true, uniqueTokens },
 		"late commands by value":              func(c *simConfig) { c.noDeadline = true },
+		"no wait before resynchronisation":    func(c *simConfig) { c.noWait, c.flushes = true, true },
+		"too few peers read":                  func(c *simConfig) { c.fewPeers = true },
+		"emptied again while it is filled":    func(c *simConfig) { c.noMark, c.flushes = true, true },
 		"no slack":                            func(c *simConfig) { c.off.slack = true },
 		"unknown merged as absent":            func(c *simConfig) { c.off.unknown = true },
 	}

@@ -25,6 +25,10 @@ func (u *upstream) adopt(generation uint64, end suffix) bool {
 		return look
 	}
 	r, err := parseRecord(end.record, u.shape.name, u.shape.size, u.place)
+	if err == nil {
+		// If this batch shows a step of the clock, this admission is older.
+		l.lastSeen = max(l.lastSeen, r.Admitted[u.place].Serial)
+	}
 	if err == nil && l.serial > 0 && r.Admitted[u.place] == (admission{l.serial, l.id.String()}) {
 		l.expect(generation, end.record)
 	}
@@ -66,11 +70,13 @@ func (u *upstream) stands() (open, votes bool, reason string) {
 
 // recordScript replaces the record if it is still the one that was seen (empty:
 // none), and answers the one that is there then. "empty" makes it replace none
-// in a database that holds anything.
+// in a database that holds anything, "marked" none where the second key, which
+// it removes, is gone: what was restored there is gone, too.
 const recordScript = `
 local present = redis.call('GET', KEYS[1]) or ''
 if present ~= ARGV[1] then return present end
 if ARGV[3] == 'empty' and redis.call('DBSIZE') > 0 then return redis.error_reply('NOTEMPTY') end
+if ARGV[3] == 'marked' and redis.call('DEL', KEYS[2]) == 0 then return redis.error_reply('EMPTIED') end
 redis.call('SET', KEYS[1], ARGV[2])
 return ARGV[2]`
 
@@ -84,10 +90,13 @@ func (u *upstream) write(v *view, text []byte, first bool) error {
 		return errNoRedial
 	}
 	condition := ""
-	if first {
+	switch {
+	case first:
 		condition = "empty"
+	case v.marker != "":
+		condition = "marked"
 	}
-	command := w.client.B().Arbitrary("EVAL", recordScript, "1", recordKey(u.shape.name)).
+	command := w.client.B().Arbitrary("EVAL", recordScript, "2", recordKey(u.shape.name), v.marker).
 		Args(string(v.raw), string(text), condition).Build()
 	present, err := w.client.Do(context.Background(), command).AsBytes()
 	u.mu.Lock()
@@ -96,6 +105,8 @@ func (u *upstream) write(v *view, text []byte, first bool) error {
 	case err != nil && strings.HasPrefix(err.Error(), "NOTEMPTY"):
 		w.facts.keys = max(w.facts.keys, 1)
 		return errors.New("the database is not empty any more")
+	case err != nil && strings.HasPrefix(err.Error(), "EMPTIED"):
+		return errors.New("it was emptied again while it was restored")
 	case err != nil:
 		return err
 	case u.wire != w:

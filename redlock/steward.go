@@ -78,6 +78,7 @@ func (s *steward) settle(asked []bool) bool {
 			return !a.unsettled
 		}
 		written := s.write(views, a)
+		s.consume(a.restored)
 		views, a = s.decide(nil)
 		if !written {
 			return false

@@ -19,6 +19,31 @@ type stray struct {
 	window     Window           // of its expiry on the master's clock, or
 	about      [2]time.Duration // in Clock time
 	lost       bool             // with the connection: wait for the next one
+	// of is the acquire that may have created the copy. It stays among the
+	// unanswered meanwhile, to be told of operations that may rely on the copy.
+	of      *round
+	touched uint32 // what it had been told when the check began
+}
+
+// owe sees to a stray copy of this round. f.mu is held.
+func (r *round) owe(s stray, do *actions) {
+	r.strays++
+	s.of = r
+	do.owe(s)
+}
+
+// over ends a stray.
+func (s *stray) over() {
+	if s.of == nil {
+		return
+	}
+	f := s.of.f
+	var do actions
+	f.mu.Lock()
+	s.of.strays--
+	s.of.forget(&do)
+	f.mu.Unlock()
+	do.run(f)
 }
 
 // maxStrayTTL, in milliseconds, is the longest TTL whose end is told apart; a
@@ -40,12 +65,15 @@ func (q *Quorum) owe(s stray) {
 		return
 	}
 	q.owedLock.Lock()
-	defer q.owedLock.Unlock()
-	if len(q.owed[s.master]) >= maxOwed {
-		q.Stats.LeftToTTL.Add(1)
-		return
+	full := len(q.owed[s.master]) >= maxOwed
+	if !full {
+		q.owed[s.master] = append(q.owed[s.master], s)
 	}
-	q.owed[s.master] = append(q.owed[s.master], s)
+	q.owedLock.Unlock()
+	if full {
+		q.Stats.LeftToTTL.Add(1)
+		s.over()
+	}
 }
 
 // Returned tells the quorum that a master has a connection that may vote, and
@@ -77,8 +105,12 @@ func (q *Quorum) checkAll(list []stray) {
 // majority. It calls then when that is decided.
 func (q *Quorum) check(s stray, then func()) {
 	if s.about[1] != 0 && q.clock.Now() > s.about[1] {
-		then() // it has expired
+		s.over() // it has expired
+		then()
 		return
+	}
+	if s.of != nil {
+		s.touched = s.of.overlap.touches.Load()
 	}
 	op := &Op{Swap: Swap{Key: s.key, Token: s.token, HasToken: true}}
 	op.Done = func(op *Op) {
@@ -88,20 +120,27 @@ func (q *Quorum) check(s stray, then func()) {
 		case out.Err != nil:
 			q.Stats.LeftToTTL.Add(1)
 		case out.Case != CaseMine:
-			q.remove(s)
+			q.remove(&s)
 		}
+		s.over()
 		then()
 	}
 	q.Start(op, 0)
 }
 
-func (q *Quorum) remove(s stray) {
+// remove sends the removal, unless somebody may have begun to rely on the copy
+// since the check.
+func (q *Quorum) remove(s *stray) {
+	if s.of != nil && s.touched != s.of.overlap.touches.Load() {
+		q.Stats.UndoCancelled.Add(1)
+		q.Stats.LeftToTTL.Add(1)
+		return
+	}
 	q.Stats.UndoSent.Add(1)
-	c := &Call{
+	q.sendSide(&Call{
 		Table: removalOf(s.key, s.token), Window: s.window, About: s.about,
 		Deadline: q.clock.Now() + undoTimeout, side: q.countUndone, index: int32(s.master),
-	}
-	q.sendSide(c)
+	})
 }
 
 // late looks at an answer that came after the grant. The lock may have been
@@ -113,7 +152,7 @@ func (r *round) late(i int, do *actions) {
 	for k := range r.table.keys() {
 		if c, created, _ := r.piece(i, k); created {
 			r.f.q.Stats.LateCopies.Add(1)
-			do.owe(stray{master: i, key: c.key, token: c.value, window: c.window})
+			r.owe(stray{master: i, key: c.key, token: c.value, window: c.window}, do)
 		}
 	}
 }

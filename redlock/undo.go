@@ -27,15 +27,15 @@ func (r *round) undoKey(i, k int, do *actions) {
 		r.sendUndo(i, c, do)
 		return
 	case r.votes[i].Status == Lost:
-		do.owe(stray{master: i, key: c.key, token: c.value,
-			about: r.aboutUnanswered(c.ttl), lost: true})
+		r.owe(stray{master: i, key: c.key, token: c.value,
+			about: r.aboutUnanswered(c.ttl), lost: true}, do)
 		return
 	case !created:
 		return
 	case r.overlap.renewed.Load() && !q.off.window:
 		// Somebody may rely on it; if so, a majority has it.
 		q.Stats.UndoCancelled.Add(1)
-		do.owe(stray{master: i, key: c.key, token: c.value, window: c.window})
+		r.owe(stray{master: i, key: c.key, token: c.value, window: c.window}, do)
 		return
 	case q.off.window:
 		c.window = Window{}

@@ -130,11 +130,13 @@ func TestWithoutPeersMastersWaitUntilNoForgottenLockCanLive(t *testing.T) {
 				s.kill()
 				s.start()
 			}
-			awaitVoters(t, c, "", "locks it may have forgotten live until ")
-			out := decideOn(t, c, lockSwap("k", "rival"))
-			if out.Err == nil || !strings.Contains(out.Err.Error(), "live until ") {
-				t.Errorf("acquire meanwhile: %+v", out)
-			}
+			await(t, "an error that says how long", func() bool {
+				out := decideOn(t, c, lockSwap("k", "rival"))
+				if out.Applied {
+					t.Fatalf("granted meanwhile: %+v", out)
+				}
+				return out.Err != nil && strings.Contains(out.Err.Error(), "live until ")
+			})
 			awaitVoters(t, c, "123", "")
 			if took := time.Since(start); took < 1500*time.Millisecond || took > 4*time.Second {
 				t.Errorf("they voted again after %v", took)

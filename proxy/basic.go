@@ -17,7 +17,6 @@ func serverCommands() []*command {
 		{name: "role", arity: 1, run: role},
 		{name: "wait", arity: 3, run: wait},
 		{name: "info", arity: -1, run: info},
-		{name: "dbsize", arity: 1, run: text(notServed("DBSIZE", whyKeyspace))},
 	}
 }
 

@@ -156,8 +156,7 @@ func clientInfo(_ *Server, c *client, _ [][]byte, dst []byte) []byte {
 	return appendText(dst, c.proto, string(c.appendInfo(nil, time.Now())))
 }
 
-// clientList answers CLIENT LIST [TYPE type] [ID id ...]. There are only
-// clients of type normal.
+// clientList answers CLIENT LIST [TYPE type] [ID id ...].
 func clientList(s *Server, c *client, args [][]byte, dst []byte) []byte {
 	want, fault := parseClientList(args[2:])
 	if fault != "" {
@@ -180,8 +179,10 @@ func parseClientList(args [][]byte) (want func(*client) bool, fault string) {
 	case len(args) == 2 && is(args[0], "type"):
 		switch strings.ToLower(string(args[1])) {
 		case "normal":
-			return func(*client) bool { return true }, ""
-		case "master", "replica", "slave", "pubsub":
+			return func(c *client) bool { return !c.subscribes() }, ""
+		case "pubsub":
+			return (*client).subscribes, ""
+		case "master", "replica", "slave":
 			return func(*client) bool { return false }, ""
 		}
 		return nil, "ERR Unknown client type '" + cString(args[1], 128) + "'"
@@ -199,6 +200,13 @@ func parseClientList(args [][]byte) (want func(*client) bool, fault string) {
 	return nil, errSyntax
 }
 
+// subscribes reports whether the client subscribes to anything.
+func (c *client) subscribes() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.channels+c.patterns > 0
+}
+
 // appendInfo appends the line of c in CLIENT LIST.
 func (c *client) appendInfo(b []byte, now time.Time) []byte {
 	c.mu.Lock()
@@ -213,8 +221,8 @@ func (c *client) appendInfo(b []byte, now time.Time) []byte {
 		{"idle", seconds(idle)},
 		{"flags", c.flags()},
 		{"db", strconv.Itoa(c.db)},
-		{"sub", "0"},
-		{"psub", "0"},
+		{"sub", strconv.Itoa(c.channels)},
+		{"psub", strconv.Itoa(c.patterns)},
 		{"ssub", "0"},
 		{"multi", "-1"},
 		{"user", c.user},
@@ -229,9 +237,12 @@ func (c *client) appendInfo(b []byte, now time.Time) []byte {
 	return b
 }
 
-// flags are Redis's letters: e no-evict, T no-touch, N none.
+// flags are Redis's letters: P subscribed, e no-evict, T no-touch, N none.
 func (c *client) flags() string {
 	flags := ""
+	if c.channels+c.patterns > 0 {
+		flags += "P"
+	}
 	if c.noEvict {
 		flags += "e"
 	}

@@ -28,6 +28,8 @@ type client struct {
 	db              int
 	noEvict         bool
 	noTouch         bool
+
+	channels, patterns int // that it subscribes to
 }
 
 // touch notes that a command arrived.

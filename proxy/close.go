@@ -20,6 +20,7 @@ func (s *session) end() {
 // leave closes the connection of a session that is over.
 func (s *session) leave() {
 	s.conn.Close()
+	s.stopListening()
 	s.srv.leave(s)
 }
 
@@ -27,9 +28,7 @@ func (s *session) leave() {
 func (s *session) kill() {
 	l := &s.line
 	l.mu.Lock()
-	mine := !l.turn
-	l.turn = true
-	l.die()
+	mine := l.kill()
 	l.mu.Unlock()
 	s.conn.Close()
 	if mine {
@@ -69,9 +68,19 @@ func abandon(slots []*slot) {
 	}
 }
 
+// kill marks the line as dead and takes the turn for good. It reports whether
+// nobody had it, so that the caller has to bury the session. The lock is held.
+func (l *line) kill() bool {
+	mine := !l.turn
+	l.turn = true
+	l.die()
+	return mine
+}
+
 // die marks the line as dead. The lock is held.
 func (l *line) die() {
 	l.dead = true
+	l.pushes, l.pushed = nil, 0
 	l.hasRoom.Broadcast()
 }
 

@@ -106,6 +106,7 @@ func categories(one resp.CommandInfo) []string {
 	add(!has("fast"), "@slow")
 	add(one.Group == "connection", "@connection")
 	add(one.Group == "scripting", "@scripting")
+	add(strings.HasPrefix(one.Flags, "pubsub"), "@pubsub")
 	return list
 }
 

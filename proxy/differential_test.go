@@ -17,14 +17,21 @@ import (
 // startRedis runs a redis-server for the test and returns its address.
 func startRedis(t *testing.T, args ...string) string {
 	t.Helper()
+	addr, _ := runRedis(t, args...)
+	return addr
+}
+
+// runRedis is startRedis for a server that the test may kill.
+func runRedis(t *testing.T, args ...string) (addr string, server *exec.Cmd) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := ln.Addr().String()
+	addr = ln.Addr().String()
 	ln.Close()
 	args = append([]string{"--bind", "127.0.0.1", "--port", port(addr), "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
-	server := exec.Command("redis-server", args...)
+	server = exec.Command("redis-server", args...)
 	if err := server.Start(); err != nil {
 		t.Fatalf("this test compares with a real redis-server: %v", err)
 	}
@@ -36,7 +43,7 @@ func startRedis(t *testing.T, args ...string) string {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			c.Close()
-			return addr
+			return addr, server
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("redis-server does not listen on %s: %v", addr, err)
@@ -64,19 +71,31 @@ func dialReal(t *testing.T, addr string) *realClient {
 // say sends a command and returns the bytes of its reply.
 func (c *realClient) say(t *testing.T, line string) string {
 	t.Helper()
-	args := words(t, line)
-	b := resp.AppendArray(nil, len(args))
-	for _, arg := range args {
-		b = resp.AppendBulk(b, arg)
+	return c.pipeline(t, []string{line})[0]
+}
+
+// pipeline sends commands in one write and returns the bytes of their replies.
+func (c *realClient) pipeline(t *testing.T, lines []string) []string {
+	t.Helper()
+	var b []byte
+	for _, line := range lines {
+		args := words(t, line)
+		b = resp.AppendArray(b, len(args))
+		for _, arg := range args {
+			b = resp.AppendBulk(b, arg)
+		}
 	}
 	if _, err := c.conn.Write(b); err != nil {
 		t.Fatal(err)
 	}
-	reply, err := readReply(c.r)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
+	replies := make([]string, len(lines))
+	for i, line := range lines {
+		var err error
+		if replies[i], err = readReply(c.r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
 	}
-	return reply
+	return replies
 }
 
 // readReply returns the bytes of one reply in RESP2 or RESP3.

@@ -28,7 +28,7 @@ func connectionCommands() []*command {
 		{name: "hello", arity: -1, run: hello},
 		{name: "auth", arity: -2, run: auth},
 		{name: "select", arity: 2, run: selectDB},
-		{name: "reset", arity: 1, run: reset},
+		{name: "reset", arity: 1, run: reset, action: actionReset},
 		{name: "quit", arity: -1, run: quit, action: actionClose},
 	}
 }

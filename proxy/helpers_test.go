@@ -30,7 +30,28 @@ func serveAny(t testing.TB, cfg Config, q quorum) (*Server, string) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := newServer(cfg, func(int) (quorum, error) { return q, nil })
+	return serveOn(t, newServer(cfg, func(int) (quorum, error) { return q, nil }))
+}
+
+// serveLocks starts a server over cfg.Locks.
+func serveLocks(t testing.TB, cfg Config) (*Server, string) {
+	t.Helper()
+	s, err := NewServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveOn(t, s)
+}
+
+func serveOn(t testing.TB, s *Server) (*Server, string) {
+	t.Helper()
+	t.Cleanup(func() { checkGoroutines(t) })
+	return s, start(t, s)
+}
+
+// start starts a server, which is shut down at the end of the test.
+func start(t testing.TB, s *Server) (addr string) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -44,9 +65,8 @@ func serveAny(t testing.TB, cfg Config, q quorum) (*Server, string) {
 		if err := <-served; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-		checkGoroutines(t)
 	})
-	return s, ln.Addr().String()
+	return ln.Addr().String()
 }
 
 // checkGoroutines fails the test if goroutines of sessions do not end.

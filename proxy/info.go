@@ -132,11 +132,14 @@ func infoStats(s *Server, _ *client, b *strings.Builder) {
 	if m == nil {
 		return
 	}
+	channels, patterns := s.hub.counts()
 	fields(b,
 		"total_connections_received", m.accepted.Load(),
 		"total_commands_processed", m.processed(),
 		"rejected_connections", m.turnedAway(),
 		"total_error_replies", m.notServed.Load(),
+		"pubsub_channels", channels,
+		"pubsub_patterns", patterns,
 		"acl_access_denied_auth", m.authFailures.Load())
 }
 

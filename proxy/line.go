@@ -23,6 +23,8 @@ type line struct {
 	published uint64
 	held      int64 // bytes of published slots and their replies
 	largest   int   // about the largest reply lately
+	pushes    []message
+	pushed    int // bytes of pushes
 
 	turn    bool      // somebody has the turn to write; for good once dead
 	dead    bool      // nothing more can be written
@@ -142,10 +144,10 @@ func (l *line) drop(n int) {
 	l.hasRoom.Signal()
 }
 
-// takeTurn takes the turn to write if a reply can go out and nobody else has
-// it. The lock is held.
+// takeTurn takes the turn to write if a reply or a message can go out and nobody
+// else has it. The lock is held.
 func (l *line) takeTurn() bool {
-	if l.turn || !l.isReady() {
+	if l.turn || !l.isReady() && len(l.pushes) == 0 {
 		return false
 	}
 	l.turn = true

@@ -41,7 +41,7 @@ func TestMetricsShowWhatWasCounted(t *testing.T) {
 	m.reject(rejectedMaxClients)
 	m.protocolError()
 	m.defaultTTL()
-	for _, line := range []string{"PING", "ping", "CLIENT ID", "CLIENT GETNAME", "KEYS *", "NOPE", "AUTH default x", "AUTH x y"} {
+	for _, line := range []string{"PING", "ping", "CLIENT ID", "CLIENT GETNAME", "HGET k f", "NOPE", "AUTH default x", "AUTH x y"} {
 		say(t, s, c, line)
 	}
 	body := scrape(t, m)

@@ -11,6 +11,9 @@ import (
 // order knows the last operation of a connection on each key, as far as
 // operations are unanswered. It belongs to the reader.
 //
+// An operation on several keys takes its place on each of them. It may need a
+// second round, so what comes later on any of them waits for it.
+//
 // Keys are told apart by a hash of 64 bits. Would two have the same, the second
 // were treated as following the first: slower, but not wrong.
 type order struct {
@@ -54,11 +57,11 @@ func (s *session) follow(sl *slot) (waits bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o.catchUp(l, sl.seq)
-	for i, key := range sl.keys {
-		if p, ok := o.last[key]; ok && p.seq >= l.head && p.seq < sl.seq {
+	for _, key := range sl.keys {
+		if p, ok := o.last[key.hash]; ok && p.seq >= l.head && p.seq < sl.seq {
 			sl.behind(*l.place(p.seq), p.op)
 		}
-		o.last[key] = place{sl.seq, i}
+		o.last[key.hash] = place{sl.seq, key.op}
 	}
 	o.noted = sl.seq + 1
 	if sl.blockers == 0 {
@@ -79,8 +82,8 @@ func (o *order) catchUp(l *line, until uint64) {
 		o.forget(l.head)
 	}
 	for seq := max(o.noted, l.head); seq < until; seq++ {
-		for i, key := range (*l.place(seq)).keys {
-			o.last[key] = place{seq, i}
+		for _, key := range (*l.place(seq)).keys {
+			o.last[key.hash] = place{seq, key.op}
 		}
 	}
 }

@@ -54,6 +54,28 @@ func TestWhatFollowsASecondRoundWaitsForIt(t *testing.T) {
 	c.want("+OK", "$1", "k", "+OK", "$5", "other")
 }
 
+func TestAnOperationOnSeveralKeysHasItsPlaceOnEach(t *testing.T) {
+	q := newFakeQuorum()
+	_, addr := serve(t, Config{}, q)
+	c := dial(t, addr)
+	c.send("GET b", `EVAL "return redis.call('exists',KEYS[1],KEYS[2])" 2 a b`, "GET b", "GET a", "GET c")
+	ops := q.take(3)
+	several := ops[1]
+	if len(several.Swap.And) != 1 || string(several.Swap.And[0].Key) != "b" || string(ops[2].Swap.Key) != "c" {
+		t.Errorf("started %+v and %q, want the operation on both keys and the one on c", several.Swap, ops[2].Swap.Key)
+	}
+	if n := q.started(); n != 0 {
+		t.Errorf("%d operations started while it is unanswered", n)
+	}
+	done(ops[0])
+	several.Outcome = redlock.Outcome{Case: redlock.CaseOther, Parts: make([]redlock.State, 1)}
+	several.Done(several)
+	for _, op := range append(q.take(2), ops[2]) {
+		done(op)
+	}
+	c.want("$1", "b", ":0", "$1", "b", "$1", "a", "$1", "c")
+}
+
 func TestWhatWaitedIsDroppedWithTheConnection(t *testing.T) {
 	q := newFakeQuorum()
 	_, addr := serve(t, Config{}, q)
@@ -96,21 +118,42 @@ func (m *model) Start(op *redlock.Op, _ time.Duration) {
 func (m *model) apply(s *redlock.Swap) redlock.Outcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key, st := string(s.Key), redlock.State{}
-	if v, ok := m.values[key]; ok {
-		st = redlock.State{Kind: redlock.Text, Value: []byte(v), TTL: 1000}
+	out := redlock.Outcome{State: m.state(s.Key)}
+	for i := range s.And {
+		out.Parts = append(out.Parts, m.state(s.And[i].Key))
 	}
-	out := redlock.Outcome{Case: s.Case(&st), State: st}
-	switch l := s.Leaf(out.Case); l.Effect {
-	case redlock.Set:
-		m.values[key], out.Applied = string(l.Value), true
-	case redlock.Delete:
-		delete(m.values, key)
-		out.Applied = true
-	case redlock.Expire:
-		out.Applied = true
+	out.Case = s.CaseOf(&out.State, out.Parts)
+	out.Applied = m.change(string(s.Key), s.Leaf(out.Case))
+	for i := range s.And {
+		p := &s.And[i]
+		switch out.Case {
+		case redlock.CaseAbsent:
+			out.Applied = m.change(string(p.Key), &p.Absent) || out.Applied
+		case redlock.CaseMine:
+			out.Applied = m.change(string(p.Key), &p.Mine) || out.Applied
+		}
 	}
 	return out
+}
+
+func (m *model) state(key []byte) redlock.State {
+	if v, ok := m.values[string(key)]; ok {
+		return redlock.State{Kind: redlock.Text, Value: []byte(v), TTL: 1000}
+	}
+	return redlock.State{}
+}
+
+func (m *model) change(key string, l *redlock.Leaf) bool {
+	switch l.Effect {
+	case redlock.Set:
+		m.values[key] = string(l.Value)
+	case redlock.Delete:
+		delete(m.values, key)
+	case redlock.Expire:
+	default:
+		return false
+	}
+	return true
 }
 
 // transcript runs the commands, with so many at a time in flight, and returns
@@ -157,7 +200,9 @@ func TestPipelinedCommandsDoWhatTheyDoOneByOne(t *testing.T) {
 				fmt.Sprintf("DEL k%d", k),
 				fmt.Sprintf("EXISTS k%d k%d k%d", k, other, k),
 				fmt.Sprintf("DEL k%d k%d", k, other),
-			}[rand.IntN(6)])
+				fmt.Sprintf(`EVAL "return redis.call('msetnx',KEYS[1],ARGV[1],KEYS[2],ARGV[1])" 2 k%d k%d v%d`, k, other, i),
+				fmt.Sprintf(`EVAL "return redis.call('del',KEYS[1],KEYS[2])" 2 k%d k%d`, other, k),
+			}[rand.IntN(8)])
 		}
 		want := transcript(t, commands, 1)
 		if got := transcript(t, commands, len(commands)); got != want {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/redlock"
 	"redlock-proxy/resp"
 )
 
@@ -21,6 +22,7 @@ type Server struct {
 	open  func(db int) (quorum, error)
 	seed  maphash.Seed
 	slots sync.Pool // of *slot
+	hub   *hub
 
 	ctx    context.Context // ends with Shutdown
 	cancel context.CancelFunc
@@ -43,7 +45,9 @@ func NewServer(cfg Config) (*Server, error) {
 	if cfg.Locks == nil {
 		return nil, errNoLocks
 	}
-	return newServer(cfg, func(db int) (quorum, error) { return cfg.Locks.DB(db) }), nil
+	s := newServer(cfg, func(db int) (quorum, error) { return cfg.Locks.DB(db) })
+	s.hub = newHub(cfg.Locks.Bus())
+	return s, nil
 }
 
 func newServer(cfg Config, open func(db int) (quorum, error)) *Server {
@@ -55,6 +59,7 @@ func newServer(cfg Config, open func(db int) (quorum, error)) *Server {
 		slots:     sync.Pool{New: newSlot},
 		sessions:  map[*session]struct{}{},
 		idle:      make(chan struct{}),
+		hub:       newHub(redlock.NewBus()),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.env = resp.Env{
@@ -63,6 +68,7 @@ func newServer(cfg Config, open func(db int) (quorum, error)) *Server {
 		MaxTTL:     s.cfg.MaxTTL.Milliseconds(),
 		Reserved:   reservedKeys,
 		Scripts:    s.scripts,
+		Receivers:  func(channel []byte) int64 { return s.hub.receivers(string(channel)) },
 	}
 	return s
 }

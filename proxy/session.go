@@ -28,13 +28,18 @@ type session struct {
 
 	// The reader's own.
 	order    order
+	tx       transaction
 	now      time.Time // when the present batch was read
 	quorum   quorum    // of the database of quorumDB
 	quorumDB int
 
+	listening map[redlock.Topic]*listener
+
 	// Of whoever has the turn to write.
-	batch   []*slot // what is being claimed and written
-	settled int     // how many of them are in the socket
+	batch     []*slot // what is being claimed and written
+	settled   int     // how many of them are in the socket
+	messages  []message
+	pushProto int // RESP version of messages: that of the last reply
 }
 
 // guarded is a connection that returns commands in batches, as they come in;
@@ -102,8 +107,13 @@ func (s *session) serveAll(cmds []redcon.Command) bool {
 
 // serve starts or answers one command. It reports whether to read on.
 func (s *session) serve(cmd redcon.Command) bool {
+	if !s.awaitWatched(cmd.Args[0]) {
+		return false
+	}
 	sl := s.append(len(cmd.Raw))
 	switch {
+	case s.whileListening(sl, cmd.Args):
+	case s.tx.open && s.queue(sl, cmd.Args, len(cmd.Raw)):
 	case !resp.IsLock(cmd.Args[0]):
 		return s.serveUtility(sl, cmd.Args)
 	case !s.authed:
@@ -135,9 +145,23 @@ func (s *session) serveUtility(sl *slot, args [][]byte) bool {
 	if s.authed != authed {
 		s.tellGuard()
 	}
-	if action == actionAdmit {
+	sl.proto = s.proto // it may have been HELLO
+	switch action {
+	case actionAdmit:
 		go s.admit(sl, args)
 		return true
+	case actionTransact:
+		s.transact(sl, args)
+		return true
+	case actionKeys:
+		s.readKeys(sl, args)
+		return true
+	case actionConverse:
+		s.converse(sl, args)
+		return true
+	case actionReset:
+		s.tx = transaction{}
+		s.stopListening()
 	}
 	s.answer(sl, reply)
 	return action != actionClose
@@ -159,12 +183,19 @@ func (s *session) serveLock(sl *slot, args [][]byte) {
 		s.answer(sl, resp.AppendError(sl.reply, fault))
 		return
 	}
+	s.startLock(sl)
+}
+
+// startLock starts what the slot's lock asks for.
+func (s *session) startLock(sl *slot) {
+	lock := &sl.lock
 	if lock.DefaultTTL {
 		s.srv.noteDefaultTTL()
 	}
 	if len(lock.Swaps) == 0 {
 		var none redlock.Swap
 		reply, _ := lock.Reply(sl.reply, sl.proto, nil, &none)
+		sl.tell()
 		s.answer(sl, reply)
 		return
 	}
@@ -206,8 +237,8 @@ func (s *session) read() ([]redcon.Command, error) {
 			return nil, errDraining
 		}
 		cmds, err := s.conn.ReadCommands()
-		if errors.Is(err, os.ErrDeadlineExceeded) && !s.draining.Load() && s.hasWork() {
-			continue // it is the client that waits
+		if errors.Is(err, os.ErrDeadlineExceeded) && !s.draining.Load() && (s.hasWork() || len(s.listening) > 0) {
+			continue // it is the client that waits, for a reply or a message
 		}
 		return cmds, err
 	}
@@ -238,7 +269,9 @@ func (s *session) readFailed(err error) {
 		s.publish()
 	case errors.Is(err, resp.ErrNotRedis):
 		s.kill()
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, errDraining):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		s.hangUp()
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, errDraining):
 	default:
 		s.kill()
 	}

@@ -19,6 +19,14 @@ type Locks interface {
 	// Admit lets a master ("host:port") or "ALL" vote, by order of an
 	// operator, and says in lines what was done.
 	Admit(ctx context.Context, name string) ([]string, error)
+	// Bus carries publish/subscribe messages between proxies.
+	Bus() *redlock.Bus
+	// Keys lists the keys that a quorum holds in a database. Its errors are
+	// [redlock.ErrTooManyKeys] or say that there is no quorum.
+	Keys(ctx context.Context, db int, f redlock.KeyFilter) ([]string, error)
+	// Drain waits until the masters have answered what was sent to them, undos
+	// included, or ctx ends.
+	Drain(ctx context.Context)
 }
 
 // Config is what [NewServer] needs. Locks is required, the rest has defaults.

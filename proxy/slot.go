@@ -38,14 +38,17 @@ type slot struct {
 	q          quorum
 	ops        []redlock.Op
 	outs       []redlock.Outcome
-	keys       []uint64 // hashes of the operations' keys, for the order
+	keys       []slotKey // of the operations, for the order
 	oneOp      [1]redlock.Op
 	oneOut     [1]redlock.Outcome
-	oneKey     [1]uint64
+	oneKey     [1]slotKey
 	onDone     func(*redlock.Op)
 	unfinished atomic.Int32  // operations without outcome, and whoever still starts them
 	read       time.Time     // when the command was read
 	deadline   time.Duration // of its operations; 0: as the quorum sees fit
+	watch      *watch        // of WATCH: where to note the outcomes
+	listeners  []*listener   // of SUBSCRIBE: what the reply acknowledges
+	told       bool          // the lock's publications are sent
 
 	// Guarded by line.mu.
 	ready    bool     // completed: the reply is there, if it can be claimed
@@ -53,6 +56,12 @@ type slot struct {
 	blockers int      // operations that have to end before this one is started
 	starting bool     // somebody other than the reader is starting operations
 	waiters  []waiter // operations that wait for this one
+}
+
+// slotKey is a key of an operation, told from others by a hash.
+type slotKey struct {
+	hash uint64
+	op   int
 }
 
 // waiter is a slot that waits for an operation.
@@ -75,19 +84,27 @@ func newSlot() any {
 func (sl *slot) prepare(q quorum) {
 	n := len(sl.lock.Swaps)
 	sl.q = q
-	sl.ops, sl.outs, sl.keys = sl.oneOp[:], sl.oneOut[:], sl.oneKey[:]
+	sl.ops, sl.outs, sl.keys = sl.oneOp[:], sl.oneOut[:], sl.oneKey[:0]
 	if n != 1 {
-		sl.ops, sl.outs, sl.keys = make([]redlock.Op, n), make([]redlock.Outcome, n), make([]uint64, n)
+		sl.ops, sl.outs, sl.keys = make([]redlock.Op, n), make([]redlock.Outcome, n), make([]slotKey, 0, n)
 	}
 	for i := range sl.ops {
-		sl.ops[i].Swap = sl.lock.Swaps[i]
-		if sl.ops[i].Swap.NeedsLook() {
-			sl.lock.MayLearn = true // what follows on its key has to wait
+		swap := &sl.ops[i].Swap
+		*swap = sl.lock.Swaps[i]
+		if swap.NeedsLook() || len(swap.And) > 0 {
+			sl.lock.MayLearn = true // what follows on its keys has to wait
 		}
 		sl.ops[i].Done = sl.onDone
-		sl.keys[i] = hashKey(sl.s.srv.seed, sl.lock.DB, sl.lock.Swaps[i].Key)
+		sl.addKey(i, swap.Key)
+		for k := range swap.And {
+			sl.addKey(i, swap.And[k].Key)
+		}
 	}
 	sl.unfinished.Store(int32(n))
+}
+
+func (sl *slot) addKey(op int, key []byte) {
+	sl.keys = append(sl.keys, slotKey{hashKey(sl.s.srv.seed, sl.lock.DB, key), op})
 }
 
 // start starts all operations. They may be done before it returns.
@@ -110,6 +127,9 @@ func (sl *slot) compose() {
 	for i := range sl.ops {
 		sl.outs[i] = sl.ops[i].Outcome
 	}
+	if sl.watch != nil {
+		sl.watch.note(sl.q, sl.outs)
+	}
 	var next redlock.Swap
 	reply, more := sl.lock.Reply(sl.reply[:0], sl.proto, sl.outs, &next)
 	if more {
@@ -117,6 +137,9 @@ func (sl *slot) compose() {
 		return
 	}
 	sl.reply = reply
+	if sl.told = false; sl.isFinal() {
+		sl.tell()
+	}
 	sl.s.completed(sl)
 }
 
@@ -152,7 +175,11 @@ func (sl *slot) claim() bool {
 	if granted < n && last {
 		sl.compose() // what was not granted is done already
 	}
-	return granted == n
+	if granted < n {
+		return false
+	}
+	sl.tell()
+	return true
 }
 
 // valid reports whether a claimed reply may still be written.
@@ -196,6 +223,7 @@ func (sl *slot) release() {
 	if cap(sl.reply) > maxKept {
 		sl.reply = nil
 	}
-	sl.s, sl.reply, sl.deadline = nil, sl.reply[:0], 0
+	sl.s, sl.reply, sl.deadline, sl.watch = nil, sl.reply[:0], 0, nil
+	sl.listeners, sl.told = nil, false
 	sl.ready, sl.blockers, sl.starting, sl.waiters = false, 0, false, nil
 }

@@ -16,6 +16,7 @@ import (
 type testLocks struct {
 	quorum  *redlock.Quorum
 	reports []redlock.MasterReport
+	keys    func(db int, f redlock.KeyFilter) ([]string, error)
 }
 
 func (l *testLocks) DB(n int) (*redlock.Quorum, error) {
@@ -27,7 +28,13 @@ func (l *testLocks) DB(n int) (*redlock.Quorum, error) {
 
 func (l *testLocks) Report() []redlock.MasterReport { return l.reports }
 
+func (l *testLocks) Keys(_ context.Context, db int, f redlock.KeyFilter) ([]string, error) {
+	return l.keys(db, f)
+}
+
 func (l *testLocks) Admit(context.Context, string) ([]string, error) { return nil, nil }
+
+func (l *testLocks) Bus() *redlock.Bus { return redlock.NewBus() }
 
 // silent is a master that is up, or down for the reason it is.
 type silent string
@@ -139,3 +146,5 @@ func like(got, want string) bool {
 	}
 	return ok && strings.HasSuffix(rest, parts[len(parts)-1])
 }
+
+func (*testLocks) Drain(context.Context) {}

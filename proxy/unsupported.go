@@ -14,12 +14,11 @@ import (
 // Reasons for a refusal, for people.
 const (
 	whyStructure = "only strings that are locks are kept; lists, hashes, sets, sorted sets, streams and the like do not fit a vote of independent masters. Keep such data on a Redis of its own"
-	whyCounter   = "a change of what is stored does not survive a vote: a master that misses one call counts differently for ever"
-	whyBlocking  = "waiting on a list is not a vote; try the lock again after a short, random delay"
-	whyKeyspace  = "no single master knows all keys, and a quorum cannot be asked for them at once"
+	whyCounter   = "a master that misses one call would hold another number, or another string, for ever, and a number drawn by a minority could be drawn twice; keep counters, fencing counters too, on a Redis of their own"
+	whyBlocking  = "only strings that are locks are kept, and no quorum can hand one element of a list to exactly one waiter; let the client poll for the lock (without blocking, with a short, random delay)"
+	whyFlush     = "it would free every lock of every client, and a master that misses it would still hold them; delete your own keys by name (SCAN lists them)"
 	whyMany      = "several keys cannot be changed at once by it; take one lock, or use a script over the keys"
-	whyPubSub    = "subscribe and publish are not there yet; poll the lock instead"
-	whyTx        = "transactions are not there yet; use SET … IFEQ, DELEX … IFEQ or a compare-and-delete script, which are atomic"
+	whySharded   = "shard channels belong to clusters, and this is none; use SUBSCRIBE and PUBLISH"
 	whyFunctions = "functions are not there; send the script with EVAL or EVALSHA"
 	whyOperator  = "it manages a Redis server, and this is none; use it on the masters"
 	whyInspect   = "it looks into a Redis server, and this is none; see INFO, REDLOCK STATUS and the metrics"
@@ -41,13 +40,12 @@ func refusals() map[string]string {
 			zrevrangebyscore zrevrank zscan zscore zunion zunionstore
 			xadd xack xackdel xautoclaim xclaim xdel xdelex xgroup xinfo xlen xpending xrange xread xreadgroup xrevrange xsetid xtrim
 			geoadd geodist geohash geopos georadius georadius_ro georadiusbymember georadiusbymember_ro geosearch geosearchstore
-			pfadd pfcount pfmerge pfdebug pfselftest setbit getbit bitcount bitfield bitfield_ro bitop bitpos sort sort_ro lcs digest`},
+			pfadd pfcount pfmerge pfdebug pfselftest setbit getbit bitcount bitfield bitfield_ro bitop bitpos sort sort_ro lcs`},
 		{whyCounter, `incr decr incrby decrby incrbyfloat append setrange getrange substr`},
 		{whyBlocking, `blpop brpop brpoplpush blmove blmpop bzpopmin bzpopmax bzmpop`},
-		{whyKeyspace, `keys scan randomkey flushdb flushall swapdb`},
+		{whyFlush, `flushdb flushall swapdb`},
 		{whyMany, `mset msetnx msetex rename renamenx copy move`},
-		{whyPubSub, `subscribe unsubscribe psubscribe punsubscribe ssubscribe sunsubscribe publish spublish pubsub`},
-		{whyTx, `multi exec discard watch unwatch`},
+		{whySharded, `ssubscribe sunsubscribe spublish`},
 		{whyFunctions, `fcall fcall_ro function`},
 		{whyOperator, `shutdown save bgsave bgrewriteaof lastsave module migrate restore restore-asking dump`},
 		{whyInspect, `object memory debug latency slowlog monitor lolwut hotkeys touch`},
@@ -62,14 +60,19 @@ func refusals() map[string]string {
 
 // refuse answers a command that is not served. The connection goes on.
 func (s *Server) refuse(args [][]byte, dst []byte) []byte {
+	return resp.AppendError(dst, s.refusalText(args))
+}
+
+// refusalText is the error text for a command that is not served.
+func (s *Server) refusalText(args [][]byte) string {
 	s.cfg.Metrics.unserved()
 	var buf [32]byte
 	if len(args[0]) <= len(buf) {
 		if why := s.refused[string(lower(buf[:0], args[0]))]; why != "" {
-			return resp.AppendError(dst, notServed(upper(args[0]), why))
+			return notServed(upper(args[0]), why)
 		}
 	}
-	return resp.AppendError(dst, unknownCommand(args))
+	return unknownCommand(args)
 }
 
 // notServed is the error text for what Redis knows and this proxy does not do.

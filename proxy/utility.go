@@ -3,6 +3,7 @@ package proxy
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"redlock-proxy/resp"
@@ -27,6 +28,10 @@ const (
 	// [admitTarget] outside its reading goroutine and answers with
 	// [appendAdmitted].
 	actionAdmit
+	actionKeys     // nothing was appended: [session.readKeys] answers
+	actionTransact // nothing was appended: [session.transact] answers
+	actionConverse // nothing was appended: [session.converse] answers
+	actionReset    // forget what the session knows of the connection
 )
 
 // handler appends the reply of one command to dst. args[0] is the command's
@@ -90,7 +95,7 @@ func (s *Server) utility(c *client, args [][]byte, dst []byte) ([]byte, action) 
 		cmd = sub
 	}
 	if !cmd.fits(len(args)) {
-		return resp.AppendError(dst, arityError(cmd.name)), actionNone
+		return resp.AppendError(dst, cmd.arityError()), actionNone
 	}
 	if !s.allowed(c, args[0]) {
 		return resp.AppendError(dst, errNoAuth), actionNone
@@ -155,11 +160,21 @@ func (cmd *command) fits(n int) bool {
 	return n == cmd.arity
 }
 
+// arityError is Redis's text for a wrong number of words. That of EXEC says that
+// the transaction is over.
+func (cmd *command) arityError() string {
+	text := arityError(cmd.name)
+	if cmd.name == "exec" {
+		text = "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
+	}
+	return text
+}
+
 // commandTable returns every command that is answered here.
 func commandTable() map[string]*command {
 	table := map[string]*command{}
 	for _, group := range [][]*command{
-		connectionCommands(), serverCommands(), probeCommands(),
+		connectionCommands(), serverCommands(), probeCommands(), keyspaceCommands(), transactionCommands(), pubsubCommands(),
 		{clientCommand(), configCommand(), commandCommand(), scriptCommand(), redlockCommand(), aclCommand()},
 	} {
 		for _, cmd := range group {

@@ -120,11 +120,13 @@ func (s *session) writeOut() {
 	s.write(allBatches)
 }
 
-// gather claims replies and hands them to the writer. If there are none to
-// write, the turn is over and it returns false.
+// gather claims replies and hands them, and messages, to the writer. If there
+// are none to write, the turn is over and it returns false.
 func (s *session) gather() bool {
 	for s.takeBatch() {
-		if s.claim(); len(s.batch) > 0 {
+		s.addMessages() // before replies, for an UNSUBSCRIBE may be among them
+		s.claim()
+		if len(s.batch) > 0 || !s.out.empty() {
 			return true
 		}
 	}
@@ -141,7 +143,8 @@ func (s *session) takeBatch() bool {
 		return false
 	}
 	s.batch = l.take(s.batch[:0])
-	more := len(s.batch) > 0
+	s.messages = l.takePushes(s.messages)
+	more := len(s.batch)+len(s.messages) > 0
 	l.turn = more
 	leave := !more && l.over()
 	l.mu.Unlock()
@@ -160,6 +163,8 @@ func (s *session) claim() {
 			s.batch = s.batch[:i]
 			return
 		}
+		sl.acknowledged()
+		s.pushProto = sl.proto
 		sl.end = s.out.add(sl.reply)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"strings"
 	"sync"
@@ -167,7 +166,7 @@ func (c *Cluster) connect(d *database, n int) {
 		u := &upstream{
 			addr: addr, db: n, place: i, shape: shape,
 			clock: c.cfg.Clock, log: c.cfg.Logger, changed: s.changed,
-			seed: maphash.MakeSeed(), done: make(chan struct{}),
+			done: make(chan struct{}),
 			link: newLink(c.cfg.DriftPPM), unread: make(map[string]bool), count: make(tallyOfFailures),
 		}
 		s.ups = append(s.ups, u)

@@ -108,10 +108,11 @@ func (r *round) sawOwn(i int) bool {
 	return true
 }
 
-// holdsToken reports whether vote i saw a key that holds its token.
+// holdsToken reports whether vote i saw a key that holds the token with which it
+// is to be removed.
 func (r *round) holdsToken(i int) bool {
 	for k := range r.table.keys() {
-		if p := r.table.part(k); p.HasToken && r.saw(i, k).Kind == Text && string(r.valueAt(i, k)) == string(p.Token) {
+		if p := r.table.part(k); p.HasToken && p.Mine.Effect == Delete && r.saw(i, k).Kind == Text && string(r.valueAt(i, k)) == string(p.Token) {
 			return true
 		}
 	}
@@ -133,7 +134,8 @@ func (r *round) caseOf(t *tally) Case {
 		return r.topCase(t)
 	}
 	if t.several && r.f.class == classRead {
-		return r.severalCase(t)
+		first := r.state(t, 0)
+		return r.table.CaseOf(&first, r.parts(t))
 	}
 	if r.table.Absent.writes() {
 		return CaseAbsent

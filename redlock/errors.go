@@ -17,12 +17,18 @@ type NoQuorumError struct {
 	// TooSlow is set when the votes were there but could not be handed to the
 	// client in time; it is the time that had passed.
 	TooSlow time.Duration
+	// Overtaken is set when an operation with the same token was sent behind
+	// this one, and may have removed what it created.
+	Overtaken bool
 	// Missing names each master without a vote, and why.
 	Missing []string
 }
 
 // Error is the text behind "-NOQUORUM ".
 func (e *NoQuorumError) Error() string {
+	if e.Overtaken {
+		return "overtaken: an operation with the same token was sent behind this one, so it may hold nothing"
+	}
 	if e.TooSlow > 0 {
 		return fmt.Sprintf("too slow: %d of %d masters agreed, but only after %v, which is too late to promise anything. Look at the masters' latency, or raise --op-timeout",
 			e.Applied, e.Masters, e.TooSlow.Round(time.Millisecond/10))

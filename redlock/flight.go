@@ -93,10 +93,9 @@ func (f *flight) restart(old *round) {
 		return
 	}
 	now := f.q.clock.Now()
-	if now >= f.deadline {
+	if over, out := f.givesUp(old, now); over {
 		var do actions
-		t := old.count(true)
-		f.finish(Outcome{Err: &NoQuorumError{Masters: t.n, Need: t.need, Answered: t.answered, TooSlow: now - f.began}}, &do)
+		f.finish(out, &do)
 		f.mu.Unlock()
 		do.run(f)
 		return
@@ -106,6 +105,19 @@ func (f *flight) restart(old *round) {
 	f.cur = r
 	f.mu.Unlock()
 	r.send()
+}
+
+// givesUp reports whether old must not be followed by another round, and what
+// to answer then.
+func (f *flight) givesUp(old *round, now time.Duration) (bool, Outcome) {
+	t := old.count(true)
+	switch {
+	case now >= f.deadline, f.followed.Load() && t.applied >= t.need:
+		return true, Outcome{Err: old.noQuorum(&t)}
+	case f.class == classAcquire && f.followed.Load():
+		return true, old.heldBySplit(&t)
+	}
+	return false, Outcome{}
 }
 
 // claim: see [Quorum.Claim].
@@ -122,8 +134,9 @@ func (f *flight) claim() bool {
 	var do actions
 	t := r.count(false)
 	r.close(&do)
-	if f.followed.Load() || now >= f.deadline {
-		f.fail(r, &NoQuorumError{Masters: t.n, Need: t.need, Answered: t.answered, Applied: t.applied, TooSlow: took}, &do)
+	e := &NoQuorumError{Masters: t.n, Need: t.need, Answered: t.answered, Applied: t.applied, TooSlow: took, Overtaken: !late}
+	if !late || f.followed.Load() || now >= f.deadline {
+		f.fail(r, e, &do)
 	} else {
 		do.retry(r, 0)
 	}
@@ -135,7 +148,9 @@ func (f *flight) claim() bool {
 
 // overtaken reports whether somebody else's extend or release of the same value
 // was sent behind this acquire and may have hit its copies. That takes clients
-// that share a token; what the same connection sent behind it does not count.
+// that share a token, or a client that has given up on this connection and
+// cleans up over another; what the same connection sent behind it does not
+// count.
 func (f *flight) overtaken(r *round) bool {
 	return f.class == classAcquire && !r.table.Mine.writes() && !f.followed.Load() && r.overlap.renewed.Load()
 }

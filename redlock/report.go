@@ -53,10 +53,7 @@ func (u *upstream) fail(label string, n uint64) {
 }
 
 func (u *upstream) report() MasterReport {
-	r := MasterReport{Name: u.addr.Address}
-	for _, w := range u.workers {
-		r.Queue += w.queue.length()
-	}
+	r := MasterReport{Name: u.addr.Address, Queue: u.worker.queue.length()}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r.Latency, r.Failures = u.took, maps.Clone(u.count)

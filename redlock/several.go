@@ -1,5 +1,7 @@
 package redlock
 
+import "bytes"
+
 // A swap of several keys has two cases in which it changes them, and changes
 // all of them:
 //
@@ -40,6 +42,18 @@ func (s *Swap) part(k int) Part {
 		return s.And[k-1]
 	}
 	return Part{Key: s.Key, Token: s.Token, HasToken: s.HasToken, TTLAtMost: s.TTLAtMost, Absent: s.Absent, Mine: s.Mine}
+}
+
+// shares reports whether two swaps have a key in common.
+func (s *Swap) shares(other *Swap) bool {
+	for k := range s.keys() {
+		for j := range other.keys() {
+			if bytes.Equal(s.key(k), other.key(j)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // leaf is what is done to the key in a case.

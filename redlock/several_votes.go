@@ -12,10 +12,26 @@ func (r *round) countKeys(t *tally) {
 		if top < t.need && top+t.unknown+t.pending >= t.need {
 			t.open = true
 		}
-		if top >= t.need && !r.isOwnAt(vote, k) {
+		if top >= t.need && !r.isOwnAt(vote, k) || !r.mayBeExpected(t, k) {
 			t.held = true
 		}
 	}
+}
+
+// mayBeExpected reports whether a quorum may still be found where key k is as
+// expected. A key that is expected to be there does not come back by trying
+// again, if the table does nothing where all are absent.
+func (r *round) mayBeExpected(t *tally, k int) bool {
+	p, n := r.table.part(k), t.unknown+t.pending
+	if !p.HasToken || r.table.Absent.writes() {
+		return true
+	}
+	for i := range r.votes {
+		if r.counts(i) && p.expects(r.saw(i, k)) {
+			n++
+		}
+	}
+	return n >= t.need
 }
 
 // topAt is the state that most votes saw at key k, but for absent, and how many
@@ -85,8 +101,8 @@ func (r *round) partsOf(i int, t *tally) []State {
 	return and
 }
 
-// severalCase names the case where no quorum saw the same at all keys. No
-// quorum was in CaseMine then.
+// severalCase names the case that stands in the way where no quorum saw the same
+// at all keys. No quorum was in CaseMine then.
 func (r *round) severalCase(t *tally) Case {
 	for k := range r.table.keys() {
 		if s := r.keyState(t, k); s.Kind != Absent {

@@ -7,6 +7,22 @@ import (
 
 var simKey = []byte("lock")
 
+// simPairs are what clients lock where they lock several keys: any two of them
+// have a key in common, so still only one client can hold its own.
+var simPairs = [][2][]byte{
+	{simKey, []byte("second")}, {[]byte("second"), []byte("third")}, {[]byte("third"), simKey},
+}
+
+// over makes a swap of one key that of the client's keys.
+func (c *simClient) over(s Swap) Swap {
+	if !c.s.cfg.several {
+		return s
+	}
+	s.Key, s.Other = c.pair[0], Leaf{Effect: Learn}
+	s.And = []Part{{Key: c.pair[1], Token: s.Token, HasToken: s.HasToken, Absent: s.Absent, Mine: s.Mine}}
+	return s
+}
+
 // simClient is a lock client: it acquires, holds, perhaps extends, releases.
 // until is the end of what it believes to hold, counted as the design
 // promises: from the reply on its socket.
@@ -21,10 +37,11 @@ type simClient struct {
 	since   time.Duration // of the entitlement
 	sent    time.Duration // when the present request was sent
 	unknown []sending     // acquires whose reply never came
+	pair    [2][]byte     // its keys, where there are several
 }
 
 func newSimClient(s *sim, i int) *simClient {
-	return &simClient{s: s, name: fmt.Sprintf("c%d", i)}
+	return &simClient{s: s, name: fmt.Sprintf("c%d", i), pair: simPairs[i%len(simPairs)]}
 }
 
 func (c *simClient) holds() bool { return c.s.now < c.until }
@@ -198,7 +215,7 @@ func (c *simClient) release() {
 	until := c.until
 	c.until = s.now
 	swap := Swap{Key: simKey, Token: c.token, HasToken: true, Mine: Leaf{Effect: Delete}}
-	if s.cfg.tokens == uniqueTokens && until-s.now > 60*time.Millisecond && s.chance(0.3) {
+	if s.cfg.tokens == uniqueTokens && until-s.now > 60*time.Millisecond && !s.cfg.several && s.chance(0.3) {
 		swap = Swap{Key: simKey, Other: Leaf{Effect: Delete}, Wrong: Leaf{Effect: Delete}} // DEL
 	}
 	c.send("release", swap, func(out *Outcome, replied bool) {
@@ -228,7 +245,7 @@ func readSwap(token []byte) Swap { return Swap{Key: simKey, Token: token, HasTok
 func (c *simClient) send(what string, swap Swap, then func(out *Outcome, replied bool)) {
 	s, q := c.s, c.quorum()
 	c.sent = s.now
-	op := &Op{Swap: swap}
+	op := &Op{Swap: c.over(swap)}
 	over := false
 	if s.chance(0.03) && !s.cfg.calm {
 		s.AfterFunc(s.between(0, 60), func() { // the client hangs up

@@ -221,6 +221,11 @@ func (l *simLink) arrive(c *Call, gen, run int, sentWall int64, sent time.Durati
 	a := Answer{
 		Status: Answered, Before: v.before, Mine: v.mine, Applied: v.applied,
 		Expiry: Window{sentWall + v.expiry - wall, wall + v.expiry - wall + int64(s.rand.IntN(3))},
+		And:    v.and,
+	}
+	for k := range a.And {
+		a.And[k].Expiry.From += sentWall - wall
+		a.And[k].Expiry.To += int64(s.rand.IntN(3))
 	}
 	l.reply(c, gen, a, sent)
 }

@@ -39,6 +39,7 @@ type simConfig struct {
 	noWait, fewPeers, noMark  bool // rules of that switched off
 	steps                     bool // clocks of masters step
 	flushes                   bool // masters are emptied all the time
+	several                   bool // clients lock two keys at once
 	calm                      bool // no faults: everything answers within a millisecond
 	verbose                   bool
 }

@@ -63,6 +63,11 @@ func (r *round) resend() {
 	r.resending = false
 	switch {
 	case r.phase != voting || f.cur != r:
+	case f.followed.Load():
+		t := r.count(false)
+		r.close(&do)
+		f.finish(r.heldBySplit(&t), &do)
+		r.forget(&do)
 	case r.overlap.removed.Load():
 		r.close(&do)
 		r.forget(&do)

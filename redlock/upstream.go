@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -18,7 +17,7 @@ const (
 )
 
 // upstream is a [Master] that is a real server, in one database: one
-// connection at a time, kept by a supervisor, and a few workers that share it.
+// connection at a time, kept by a supervisor, and the worker that uses it.
 type upstream struct {
 	addr  MasterAddr
 	db    int
@@ -26,14 +25,13 @@ type upstream struct {
 	shape electorate
 	clock Clock
 	log   *slog.Logger
-	seed  maphash.Seed
 	// changed is called, without locks, when admissions must be looked at again.
 	changed func()
 	// quorum is told when the master is back.
 	quorum    atomic.Pointer[Quorum]
 	horizonAt time.Duration // when the horizon was last read; of the supervisor alone
 
-	workers [workersPerMaster]*worker
+	worker  *worker
 	done    chan struct{} // closed by close
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
@@ -71,8 +69,7 @@ func (u *upstream) Send(c *Call) bool {
 		u.fail("down", 1)
 		return false
 	}
-	w := u.workers[maphash.Bytes(u.seed, c.Table.Key)%workersPerMaster]
-	if w.queue.push(c) {
+	if u.worker.queue.push(c) {
 		return true
 	}
 	u.fail("queue full", 1)
@@ -96,10 +93,8 @@ func (u *upstream) Down() string {
 }
 
 func (u *upstream) congested() string {
-	for _, w := range u.workers {
-		if w.queue.length() >= queueLimit {
-			return "queue full"
-		}
+	if u.worker.queue.length() >= queueLimit {
+		return "queue full"
 	}
 	return ""
 }
@@ -107,10 +102,8 @@ func (u *upstream) congested() string {
 func (u *upstream) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	u.stop = cancel
-	for i := range u.workers {
-		u.workers[i] = newWorker(u)
-		u.ended.Go(u.workers[i].run)
-	}
+	u.worker = newWorker(u)
+	u.ended.Go(u.worker.run)
 	u.ended.Go(func() { u.supervise(ctx) })
 }
 
@@ -212,7 +205,7 @@ func (u *upstream) lost(w *wire) {
 	u.changed()
 }
 
-// setDown says why there is no connection, and lets the workers refuse what
+// setDown says why there is no connection, and lets the worker refuse what
 // waits for one.
 func (u *upstream) setDown(reason string) {
 	u.mu.Lock()
@@ -227,11 +220,7 @@ func (u *upstream) setDown(reason string) {
 	u.nudge()
 }
 
-func (u *upstream) nudge() {
-	for _, w := range u.workers {
-		w.queue.nudge()
-	}
-}
+func (u *upstream) nudge() { u.worker.queue.nudge() }
 
 // watch returns when the connection is gone. It gives up a connection that
 // does not answer: TCP alone would take minutes to notice.
@@ -251,22 +240,19 @@ func (u *upstream) watch(ctx context.Context, w *wire) {
 	}
 }
 
-// look sees to workers that wait for an answer, or have not for a while.
+// look sees to a worker that waits for an answer, or has not for a while.
 func (u *upstream) look(conn *wire) {
 	now := u.clock.Now()
-	busy := false
-	for _, w := range u.workers {
-		sent := time.Duration(w.sentAt.Load())
-		if sent == 0 {
-			continue
-		}
-		busy = true
-		if now-sent > answerTimeout {
-			conn.lose(fmt.Sprintf("no answer for %v", (now - sent).Round(time.Millisecond)))
-		}
-		if now-sent > watchPeriod {
-			u.refuse(w.queue.expired(now), "no answer in time")
-		}
+	sent := time.Duration(u.worker.sentAt.Load())
+	waits := now - sent
+	if sent == 0 {
+		waits = 0
+	}
+	if waits > answerTimeout {
+		conn.lose(fmt.Sprintf("no answer for %v", waits.Round(time.Millisecond)))
+	}
+	if waits > watchPeriod {
+		u.refuse(u.worker.queue.expired(now), "no answer in time")
 	}
 	u.mu.Lock()
 	idle := now - u.lastAt
@@ -275,12 +261,12 @@ func (u *upstream) look(conn *wire) {
 	if q := u.quorum.Load(); q != nil && votes {
 		q.Returned(u)
 	}
-	if !busy && now-u.horizonAt > horizonPeriod {
+	if waits < watchPeriod && now-u.horizonAt > horizonPeriod {
 		u.horizonAt = now
 		go u.readHorizon(conn)
 	}
-	if !busy && idle > idleProbe {
-		u.workers[0].probe()
+	if sent == 0 && idle > idleProbe {
+		u.worker.probe()
 	}
 }
 

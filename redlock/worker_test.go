@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"fmt"
-	"hash/maphash"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,10 +50,8 @@ func TestWorkersKeepTheOrderOfAKey(t *testing.T) {
 }
 
 func TestQueuesAreBounded(t *testing.T) {
-	u := &upstream{link: newLink(0), seed: maphash.MakeSeed(), count: make(tallyOfFailures), wire: &wire{}}
-	for i := range u.workers {
-		u.workers[i] = newWorker(u) // not running
-	}
+	u := &upstream{link: newLink(0), count: make(tallyOfFailures), wire: &wire{}}
+	u.worker = newWorker(u) // not running
 	u.link.admit(u.link.opened(life1, 0, 0, ends(0)), 1, "")
 	call := &Call{Table: &Swap{Key: []byte("k")}}
 	for i := range queueLimit {

@@ -17,6 +17,7 @@ const (
 	answerMinusTwo         // :-2, Redis's TTL of a key that does not exist
 	answerValue            // the string that was there
 	answerLength           // its length
+	answerDigest           // its digest
 	answerTTL              // the remaining time in seconds, rounded as Redis does
 	answerPTTL             // in milliseconds
 	answerExpire           // the absolute time of expiry in seconds
@@ -67,6 +68,9 @@ func (l *Lock) append(dst []byte, proto int, a answer, i int, out *redlock.Outco
 		return AppendStatus(dst, "string")
 	case answerValue:
 		return AppendBulk(dst, l.valueOf(i, out))
+	case answerDigest:
+		d := digestOf(l.valueOf(i, out))
+		return AppendBulk(dst, d[:])
 	case answerWrongType:
 		return AppendError(dst, wrongType)
 	case answerFault:

@@ -65,6 +65,9 @@ func ArityError(args [][]byte) string {
 		return ""
 	}
 	if !arityFits(info.Arity, len(args)) {
+		if info.Name == "exec" { // it discards the transaction
+			return aborted(wrongArity(info.Name))
+		}
 		return wrongArity(info.Name)
 	}
 	if len(args) < 2 || len(args[1]) > maxCommand {

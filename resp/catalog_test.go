@@ -43,7 +43,7 @@ func TestEveryLockCommandIsInTheCatalogWithItsArity(t *testing.T) {
 			t.Errorf("%s has no keys", info.Name)
 		}
 	}
-	if locks != 29 {
+	if locks != 30 {
 		t.Errorf("%d lock commands in the catalog", locks)
 	}
 }

@@ -22,6 +22,9 @@ type Env struct {
 	Reserved string
 	// Scripts is the script cache of the process.
 	Scripts *Scripts
+	// Receivers tells how many clients subscribe to a channel, which PUBLISH
+	// returns in scripts; nil: none.
+	Receivers func(channel []byte) int64
 }
 
 // Kind is what a lock command is for. Its String is the label in metrics.
@@ -29,15 +32,16 @@ type Kind uint8
 
 // The kinds of [Lock].
 const (
-	KindAcquire Kind = iota // creates the lock if the key is free
-	KindRenew               // creates it, or renews it if it is the caller's: a script
-	KindRelease             // removes it if it is the caller's
-	KindExtend              // gives an existing lock a new expiry
-	KindRead                // changes nothing
-	KindSet                 // stores a value over another one
-	KindDelete              // removes a key whoever holds it
-	KindScript              // a script whose purpose only its run shows
-	Kinds                   // how many there are
+	KindAcquire     Kind = iota // creates the lock if the key is free
+	KindRenew                   // creates it, or renews it if it is the caller's: a script
+	KindRelease                 // removes it if it is the caller's
+	KindExtend                  // gives an existing lock a new expiry
+	KindRead                    // changes nothing
+	KindSet                     // stores a value over another one
+	KindDelete                  // removes a key whoever holds it
+	KindScript                  // a script whose purpose only its run shows
+	KindTransaction             // MULTI … EXEC
+	Kinds                       // how many there are
 )
 
 // String is the kind's label.
@@ -57,6 +61,8 @@ func (k Kind) String() string {
 		return "set"
 	case KindDelete:
 		return "delete"
+	case KindTransaction:
+		return "transaction"
 	}
 	return "script"
 }
@@ -90,6 +96,8 @@ func recogniserOf(name []byte) recogniser {
 		return recogniser{KindScript, -3, (*Env).evalSHA}
 	case "delex":
 		return recogniser{KindDelete, -2, (*Env).delex}
+	case "digest":
+		return recogniser{KindRead, 2, (*Env).digest}
 	case "delifeq":
 		return recogniser{KindRelease, 3, (*Env).delIfEq}
 	case "setnx":
@@ -160,6 +168,11 @@ func (e *Env) Recognise(l *Lock, args [][]byte, db int) (errText string) {
 	if errText = r.fill(e, l, args); errText != "" {
 		return errText
 	}
+	return e.reservedKey(l)
+}
+
+// reservedKey returns the error text if l has a key of the proxy's own.
+func (e *Env) reservedKey(l *Lock) (errText string) {
 	for i := range l.Swaps {
 		if e.reserves(l.Swaps[i].Key) {
 			return "ERR keys that begin with '" + e.Reserved + "' belong to this proxy, which keeps its own records there"

@@ -40,6 +40,7 @@ func (m *oneMaster) state(key []byte) redlock.State {
 	}
 	if k.expiry != 0 {
 		st.TTL = max(k.expiry-m.now(), 1)
+		st.Longest = st.TTL
 	}
 	return st
 }
@@ -48,12 +49,20 @@ func (m *oneMaster) apply(s *redlock.Swap) redlock.Outcome {
 	if m.round++; m.round > 1 && m.between != nil {
 		m.between(m.round)
 	}
+	if len(s.And) > 0 {
+		return m.applySeveral(s)
+	}
 	st := m.state(s.Key)
 	out := redlock.Outcome{Case: s.Case(&st), State: st}
 	if out.Case == redlock.CaseMine {
 		out.State.Value = nil // the engine may leave out what the table implies
 	}
-	leaf, key := s.Leaf(out.Case), string(s.Key)
+	out.Applied = m.change(string(s.Key), s.Leaf(out.Case))
+	return out
+}
+
+// change does what a leaf says, and reports whether that is anything.
+func (m *oneMaster) change(key string, leaf *redlock.Leaf) bool {
 	held := m.keys[key]
 	switch leaf.Effect {
 	case redlock.Set:
@@ -68,10 +77,9 @@ func (m *oneMaster) apply(s *redlock.Swap) redlock.Outcome {
 	case redlock.Delete:
 		delete(m.keys, key)
 	default:
-		return out
+		return false
 	}
-	out.Applied = true
-	return out
+	return true
 }
 
 func (m *oneMaster) after(ttl int64) int64 {
@@ -84,14 +92,19 @@ func (m *oneMaster) after(ttl int64) int64 {
 // run recognises one command, lets m apply it, and returns the raw reply.
 func (m *oneMaster) run(t testing.TB, e *Env, proto int, args ...string) string {
 	t.Helper()
-	var l Lock
-	if errText := e.Recognise(&l, words(args), 0); errText != "" {
+	return m.runLock(t, e, new(Lock), proto, args...)
+}
+
+// runLock is run with a lock that can be looked at afterwards.
+func (m *oneMaster) runLock(t testing.TB, e *Env, l *Lock, proto int, args ...string) string {
+	t.Helper()
+	if errText := e.Recognise(l, words(args), 0); errText != "" {
 		return string(AppendError(nil, errText))
 	}
 	m.round = 0
 	outs := make([]redlock.Outcome, len(l.Swaps))
 	for i := range l.Swaps {
-		checkSwap(t, args, &l, &l.Swaps[i])
+		checkSwap(t, args, l, &l.Swaps[i])
 		outs[i] = m.apply(&l.Swaps[i])
 	}
 	for range 100 {
@@ -103,7 +116,7 @@ func (m *oneMaster) run(t testing.TB, e *Env, proto int, args ...string) string 
 		if !l.MayLearn {
 			t.Errorf("%q: asks for a second round, but MayLearn is false", args)
 		}
-		checkSwap(t, args, &l, &again)
+		checkSwap(t, args, l, &again)
 		outs = []redlock.Outcome{m.apply(&again)}
 	}
 	t.Fatalf("%q: still no reply after 100 rounds", args)
@@ -311,7 +324,7 @@ func TestRecogniseDoesNotCopyArguments(t *testing.T) {
 func TestKindIsKnownForRefusedCommandsToo(t *testing.T) {
 	var l Lock
 	for command, want := range map[string]Kind{
-		"SET k": KindSet, "SET k v NX PX 0": KindAcquire, "GET": KindRead, "PEXPIRE k x": KindExtend, "EVAL x": KindScript, "DELEX k IFDEQ x": KindDelete,
+		"SET k": KindSet, "SET k v NX PX 0": KindAcquire, "GET": KindRead, "PEXPIRE k x": KindExtend, "EVAL x": KindScript, "DELEX k IFXX x": KindDelete,
 	} {
 		l.Kind = KindRenew
 		if errText := testEnv().Recognise(&l, words(strings.Fields(command)), 0); errText == "" || l.Kind != want {

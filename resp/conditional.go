@@ -8,7 +8,7 @@ import "redlock-proxy/redlock"
 // Redis 8.4 has a text of its own for DELEX on a list, hash, ….
 const delexWrongType = "ERR Key should be of string type if conditions are specified"
 
-// delex is DELEX key [IFEQ value | IFNE value].
+// delex is DELEX key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest].
 func (e *Env) delex(l *Lock, args [][]byte) (errText string) {
 	switch len(args) {
 	case 2:
@@ -26,9 +26,10 @@ func (e *Env) delex(l *Lock, args [][]byte) (errText string) {
 	case "ifne":
 		s := l.compareAndDelete(args[1], args[3], perCase(answerZero, answerZero, answerOne, answerFault))
 		s.Other = remove
-	case "ifdeq", "ifdne":
-		// Spring and others fall back to a script after "syntax error".
-		return syntaxError + ": this proxy compares values (IFEQ, IFNE), not digests"
+	case "ifdeq":
+		l.deleteByDigest(args[1], digestCondition{digest: args[3], equal: true})
+	case "ifdne":
+		l.deleteByDigest(args[1], digestCondition{digest: args[3]})
 	default:
 		return "ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"
 	}

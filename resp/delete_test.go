@@ -51,13 +51,6 @@ func TestConditionalDeletes(t *testing.T) {
 	}
 }
 
-func TestDigestConditionIsASyntaxErrorSoThatClientsFallBack(t *testing.T) {
-	got := free().run(t, testEnv(), 2, "DELEX", "k", "IFDEQ", "0123456789abcdef")
-	if !strings.HasPrefix(got, "-ERR syntax error") {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestDelSendsAKeyNamedTwiceOnce(t *testing.T) {
 	var l Lock
 	args := words([]string{"DEL", "a", "b", "a", "", "b", ""})

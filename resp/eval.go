@@ -65,27 +65,42 @@ func (l *Lock) script(s *Script, keys, args [][]byte, readOnly bool) (errText st
 	if errText = s.Plan(&l.plan, keys, args, l.DB, readOnly, l.env); errText != "" {
 		return errText
 	}
-	l.isScript, l.DB = true, l.plan.DB
-	if l.plan.NoKey {
-		return ""
-	}
-	l.first[0] = l.plan.Swap
-	l.Swaps = l.first[:]
-	l.DefaultTTL, l.MayLearn = l.plan.DefaultTTL, l.plan.MayLearn()
-	if !l.MayLearn {
+	if l.planned(); len(l.Swaps) > 0 {
 		l.Kind = kindOf(&l.first[0])
 	}
 	return ""
 }
 
-// kindOf is what a script is for, told from its table.
+// planned makes l what its plan asks for first.
+func (l *Lock) planned() {
+	l.isScript, l.DB = true, l.plan.DB
+	if l.plan.NoKey {
+		return
+	}
+	l.first[0] = l.plan.Swap
+	l.Swaps = l.first[:]
+	l.DefaultTTL, l.MayLearn = l.plan.DefaultTTL, l.plan.MayLearn()
+}
+
+// kindOf is what a script is for, told from its table. One that has to learn
+// first may be for anything; of several keys that is so in any mixed state, and
+// the other two cases tell.
 func kindOf(s *redlock.Swap) Kind {
-	absent, other := s.Absent.Effect, s.Other.Effect
-	mine := redlock.Keep
+	absent, mine, other := s.Absent.Effect, redlock.Keep, s.Other.Effect
 	if s.HasToken {
 		mine = s.Mine.Effect
 	}
+	several := len(s.And) > 0
+	if several {
+		other = redlock.Keep
+	}
+	for i := range s.And {
+		absent = max(absent, s.And[i].Absent.Effect)
+		mine = max(mine, s.And[i].Mine.Effect)
+	}
 	switch {
+	case absent == redlock.Learn || mine == redlock.Learn || other == redlock.Learn:
+		return KindScript
 	case other == redlock.Set:
 		return KindSet
 	case other == redlock.Delete:
@@ -98,6 +113,8 @@ func kindOf(s *redlock.Swap) Kind {
 		return KindRelease
 	case mine != redlock.Keep || other != redlock.Keep:
 		return KindExtend
+	case several:
+		return KindScript // it may only look, or write where the keys differ
 	}
 	return KindRead
 }

@@ -60,6 +60,9 @@ func (l *Lock) commit(out *redlock.Outcome, leaf redlock.Leaf, a answer, again *
 	k.committing, k.answer, k.token = true, a, again.Token
 	k.expects = again.Case(&redlock.State{Kind: out.State.Kind, Value: again.Token})
 	*again.Leaf(k.expects) = leaf
+	if l.Kind == KindExtend { // what was decided depends on the remaining time
+		again.TTLAtMost = out.State.Longest
+	}
 }
 
 // token is what the swap that just ran compared with.

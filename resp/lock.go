@@ -33,6 +33,7 @@ type Lock struct {
 	value   []byte
 	ttl     int64
 	when    expireFlags
+	digest  *digestCondition
 	learned learned
 
 	isScript bool
@@ -46,6 +47,7 @@ const (
 	shapeOne   shape = iota // there is one swap
 	shapeSum                // the number of answerOne
 	shapeArray              // one element each
+	shapeOK                 // OK, whatever they are
 )
 
 // reset forgets the last command.
@@ -53,8 +55,9 @@ func (l *Lock) reset(e *Env, db int) {
 	l.Kind, l.DB, l.env = KindRead, db, e
 	l.Swaps, l.DefaultTTL, l.MayLearn, l.isScript = nil, false, false, false
 	l.shape, l.fault = shapeOne, ""
-	l.decide, l.value, l.ttl, l.when = nil, nil, 0, 0
+	l.decide, l.value, l.ttl, l.when, l.digest = nil, nil, 0, 0, nil
 	l.learned = learned{}
+	l.plan.published = nil
 }
 
 // Forget drops what l keeps of a command, so that a lock which is not used for
@@ -70,6 +73,7 @@ func (l *Lock) Forget() {
 // with the outcome of that one. It may be called again with another outcome of
 // the same swaps, where a grant came too late and was tried again.
 func (l *Lock) Reply(dst []byte, proto int, outs []redlock.Outcome, again *redlock.Swap) ([]byte, bool) {
+	l.plan.published = nil
 	for i := range outs {
 		if err := outs[i].Err; err != nil {
 			return appendNoQuorum(dst, err), false
@@ -82,6 +86,8 @@ func (l *Lock) Reply(dst []byte, proto int, outs []redlock.Outcome, again *redlo
 		return AppendError(dst, "ERR internal error: the number of outcomes is not that of keys"), false
 	}
 	switch l.shape {
+	case shapeOK:
+		return AppendStatus(dst, "OK"), false
 	case shapeSum:
 		return AppendInt(dst, l.sum(outs)), false
 	case shapeArray:

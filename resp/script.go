@@ -34,8 +34,9 @@ type Scripts struct {
 type Script struct {
 	sha      string
 	main     luaFunc
-	refused  string // why it cannot be run; empty if it can
-	readOnly bool   // it declares that it writes nothing
+	refused  string       // why it cannot be run; empty if it can
+	readOnly bool         // it declares that it writes nothing
+	tx       *transaction // it is one, and no text
 
 	text     string // its key in Scripts.byText; empty if it was not parsed
 	bytes    int    // what it takes in the cache

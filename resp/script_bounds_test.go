@@ -12,10 +12,11 @@ func TestRefusalsNameTheReason(t *testing.T) {
 	deep := strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100)
 	nested := "return " + strings.Repeat("{", 100) + strings.Repeat("}", 100)
 	for _, test := range []struct{ text, want string }{
-		{`redis.call('get', KEYS[1]) redis.call('get', 'b')`, `touches more than one key ("k" and "b")`},
-		{`redis.call('del', KEYS[1], 'b')`, `touches more than one key ("k" and "b")`},
+		{`for i = 1, 128 do redis.call('get', 'k' .. i) end`, ""},
+		{`for i = 1, 129 do redis.call('get', 'k' .. i) end`, "touches more than 128 keys"},
+		{`if redis.call('get', 'a') == 'x' then redis.call('select', 1) redis.call('get', 'b') end`, "in more than one database (0 and 1)"},
 		{`redis.call('get', KEYS[1]) redis.call('select', 1) redis.call('get', KEYS[1])`, "in more than one database (0 and 1)"},
-		{`if redis.call('get', KEYS[1]) == 'tok' then redis.call('publish', 'c', 'x') end`, "calls 'PUBLISH'"},
+		{`if redis.call('get', KEYS[1]) == 'tok' then redis.call('hset', 'c', 'x', 'y') end`, "calls 'HSET'"},
 		{`redis.pcall('lpush', KEYS[1], 'x')`, "calls 'LPUSH'"},
 		{`return cjson.encode({})`, "uses 'cjson'"},
 		{`local e = cjson.encode`, "uses 'cjson'"},

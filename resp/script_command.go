@@ -17,7 +17,7 @@ type scriptCommand struct {
 // scriptCommandOf finds a command by its name in any case; run is nil if
 // scripts may not use it here.
 func scriptCommandOf(name []byte) scriptCommand {
-	var buf [len("pexpireat")]byte
+	var buf [len("pexpiretime")]byte
 	folded := fold(buf[:], name)
 	if c := scriptWrite(folded); c.run != nil {
 		c.write = true
@@ -38,6 +38,10 @@ func scriptCommandOf(name []byte) scriptCommand {
 		return scriptCommand{arity: 2, run: scriptTTL}
 	case "pttl":
 		return scriptCommand{arity: 2, run: scriptPTTL}
+	case "expiretime":
+		return scriptCommand{arity: 2, run: scriptExpireTime}
+	case "pexpiretime":
+		return scriptCommand{arity: 2, run: scriptPExpireTime}
 	case "type":
 		return scriptCommand{arity: 2, run: scriptType}
 	case "select":
@@ -69,6 +73,10 @@ func scriptWrite(folded []byte) scriptCommand {
 		return scriptCommand{arity: -3, run: scriptMsetNX}
 	case "del", "unlink":
 		return scriptCommand{arity: -2, run: scriptDel}
+	case "getset":
+		return scriptCommand{arity: 3, run: scriptGetSet}
+	case "getex":
+		return scriptCommand{arity: -2, run: scriptGetEx}
 	case "getdel":
 		return scriptCommand{arity: 2, run: scriptGetDel}
 	case "delex":
@@ -85,6 +93,8 @@ func scriptWrite(folded []byte) scriptCommand {
 		return scriptCommand{arity: -3, run: scriptPExpireAt}
 	case "persist":
 		return scriptCommand{arity: 2, run: scriptPersist}
+	case "publish":
+		return scriptCommand{arity: 3, run: scriptPublish}
 	}
 	return scriptCommand{}
 }
@@ -197,7 +207,7 @@ func (m *luaMachine) remaining(key []byte) (int64, error) {
 	case !k.exists():
 		return -2, nil
 	}
-	return k.ttl, nil
+	return k.remaining(), nil
 }
 
 func scriptPTTL(m *luaMachine, args [][]byte) (luaValue, error) {
@@ -282,7 +292,7 @@ var (
 // becomes a candidate.
 func (m *luaMachine) sameText(k *modelKey, b []byte) (bool, error) {
 	if k.value.kind == luaUnknownString {
-		return false, m.model.candidate(b)
+		return m.model.same(int(k.value.num), b)
 	}
 	return bytes.Equal(k.value.str, b), m.step(len(b) / bytesAStep)
 }

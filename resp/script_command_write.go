@@ -88,7 +88,7 @@ func (m *luaMachine) storeOnce(key []byte, o *setOptions) (luaValue, error) {
 	return luaNum(1), nil
 }
 
-// scriptMset sets one key; naming it several times sets the last value.
+// scriptMset sets keys; of one that is named several times the last value counts.
 func scriptMset(m *luaMachine, args [][]byte) (luaValue, error) {
 	if len(args)%2 == 0 {
 		return m.fail(wrongArity("mset"))
@@ -223,7 +223,7 @@ func (m *luaMachine) expireAs(args [][]byte, u unit, command string) (luaValue, 
 		return luaNum(0), err
 	}
 	if flags != 0 {
-		if k.ttl == unknownTTL {
+		if k.remaining() == unknownTTL {
 			return luaValue{}, errLearn
 		}
 		if !flags.met(k.ttl, ttl) {
@@ -254,7 +254,7 @@ func scriptPersist(m *luaMachine, args [][]byte) (luaValue, error) {
 	switch {
 	case err != nil || !k.exists() || k.ttl == redlock.NoTTL:
 		return luaNum(0), err
-	case k.ttl == unknownTTL:
+	case k.remaining() == unknownTTL:
 		return luaValue{}, errLearn
 	case k.ttl < m.env.DefaultTTL:
 		k.expire(redlock.NoTTL)

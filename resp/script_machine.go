@@ -74,6 +74,10 @@ type luaMachine struct {
 	tables     []*luaTable // used again by the next run
 	ntables    int
 
+	published []Publication    // by this run
+	said      []Publication    // by the run that was answered last
+	heard     map[string]int64 // receivers of the channels that were published to
+
 	now      time.Time // zero until the script asks
 	resp3    bool      // redis.setresp(3)
 	readOnly bool
@@ -113,6 +117,7 @@ func (m *luaMachine) start(keys, args [][]byte) {
 	fillTable(&m.argv, args)
 	m.resp3, m.native, m.refusal = false, false, ""
 	m.thrown = luaValue{}
+	m.published = nil
 }
 
 func fillTable(t *luaTable, from [][]byte) {
@@ -126,13 +131,14 @@ func fillTable(t *luaTable, from [][]byte) {
 func (m *luaMachine) release() {
 	const keepStack, keepTables = 1 << 10, 64
 	m.start(nil, nil)
-	m.env, m.model = nil, lockModel{candidates: m.model.candidates[:0]}
-	clear(m.model.candidates[:cap(m.model.candidates)])
+	m.env = nil
+	m.model.clear()
 	clear(m.stack[:m.high])
 	clear(m.ret[:cap(m.ret)])
 	clear(m.words[:cap(m.words)])
 	clear(m.frames[:m.deepest])
 	m.high, m.deepest = 0, 0
+	m.said, m.heard = nil, nil
 	if len(m.stack) > keepStack {
 		m.stack, m.ret = nil, nil
 	}
@@ -331,8 +337,8 @@ func (m *luaMachine) equal(a, b *luaValue) (bool, error) {
 	}
 	switch {
 	case a.kind == luaUnknownString && b.kind == luaString:
-		return false, m.model.candidate(b.str)
-	case a.kind == luaUnknownString && b.kind == luaUnknownString:
+		return m.model.same(int(a.num), b.str)
+	case a.kind == luaUnknownString && b.kind == luaUnknownString && a.num == b.num:
 		return true, nil
 	case a.typeName() == b.typeName():
 		return false, errLearn

@@ -24,29 +24,93 @@ type modelKey struct {
 	ttl   int64    // milliseconds, redlock.NoTTL or unknownTTL
 
 	wrote, timed bool // the value, the TTL was set
+	asked        bool // the run depends on the TTL
+
+	bound   []byte // what an unknown value was taken for, if isBound
+	isBound bool
+	place   int // in Plan.names, see [Plan.collect]
 }
 
-// lockModel is all that a script can reach: at present one key, the first that
-// it touches. Everything that names a key goes through touch, so that is where
-// several will come in.
+// maxScriptKeys is how many keys one script, or transaction, may touch: they
+// are changed by one script at each master, which nothing can interrupt.
+const maxScriptKeys = 128
+
+// lockModel is all that a script can reach: the keys that it touches.
 type lockModel struct {
 	assume redlock.State
 	known  bool
+	given  []givenKey // what is known better
+	bind   bool       // an unknown value is what it is compared with first
 	db     int
 
-	key     modelKey
+	key     modelKey // the first one
 	touched bool
+	more    []*modelKey // further ones, and some to be used again
+	nmore   int
 
-	// candidates are the strings that an unknown value was compared with.
+	// candidates are the strings that the unknown value of the first key was
+	// compared with.
 	candidates [][]byte
 }
 
-// start prepares a run that assumes a state of the key. With known false the
-// value of a Text and every TTL is unknown.
+// givenKey is a key whose state is known.
+type givenKey struct {
+	key   []byte
+	state redlock.State
+}
+
+// start prepares a run that assumes a state of the keys that are not given.
+// With known false the value of a Text and every TTL is unknown.
 func (l *lockModel) start(assume redlock.State, known bool) {
 	l.assume, l.known, l.touched = assume, known, false
 	l.candidates = l.candidates[:0]
 	l.key = modelKey{}
+	for _, k := range l.more[:l.nmore] {
+		*k = modelKey{}
+	}
+	l.nmore = 0
+}
+
+// clear is the model without what refers to a script that was run.
+func (l *lockModel) clear() {
+	const keepKeys = 8
+	l.start(redlock.State{}, false)
+	clear(l.candidates[:cap(l.candidates)])
+	l.given, l.bind = nil, false
+	if len(l.more) > keepKeys {
+		l.more = nil
+	}
+}
+
+// at is the key with a number.
+func (l *lockModel) at(i int) *modelKey {
+	if i == 0 {
+		return &l.key
+	}
+	return l.more[i-1]
+}
+
+// keys is how many were touched.
+func (l *lockModel) keys() int {
+	if !l.touched {
+		return 0
+	}
+	return 1 + l.nmore
+}
+
+// same is whether the unknown value of key i is b.
+func (l *lockModel) same(i int, b []byte) (bool, error) {
+	switch k := l.at(i); {
+	case !l.bind && i > 0:
+		return false, nil
+	case !l.bind:
+		return false, l.candidate(b)
+	case !k.isBound:
+		k.bound, k.isBound = b, true
+		return true, nil
+	default:
+		return bytes.Equal(k.bound, b), nil
+	}
 }
 
 // maxCandidates is more than any library compares with.
@@ -69,24 +133,59 @@ func (l *lockModel) candidate(b []byte) error {
 // touch returns the key of that name.
 func (m *luaMachine) touch(key []byte) (*modelKey, error) {
 	l := &m.model
-	k := &l.key
-	if !l.touched {
-		l.touched = true
-		*k = modelKey{db: l.db, key: key, before: l.assume, known: l.known}
-		k.kind, k.ttl = l.assume.Kind, l.assume.TTL
-		k.value = luaStr(l.assume.Value)
-		if !l.known {
-			k.value = luaValue{kind: luaUnknownString}
+	if err := m.step(l.nmore / bytesAKeyStep); err != nil {
+		return nil, err
+	}
+	n := l.keys()
+	for i := range n {
+		k := l.at(i)
+		if k.db != l.db {
+			return nil, m.refuse("touches keys in more than one database (%d and %d)", k.db, l.db)
 		}
-		return k, nil
+		if bytes.Equal(k.key, key) {
+			return k, nil
+		}
 	}
 	switch {
-	case !bytes.Equal(k.key, key):
-		return nil, m.refuse("touches more than one key (%.64q and %.64q)", k.key, key)
-	case k.db != l.db:
-		return nil, m.refuse("touches a key in more than one database (%d and %d)", k.db, l.db)
+	case n == maxScriptKeys:
+		return nil, m.refuse("touches more than %d keys", maxScriptKeys)
+	case m.env.reserves(key):
+		return nil, m.refuse("touches a key that begins with '%s', where this proxy keeps its own records", m.env.Reserved)
 	}
-	return k, nil
+	return l.add(key), nil
+}
+
+// add puts a key into the model.
+func (l *lockModel) add(key []byte) *modelKey {
+	n := l.keys()
+	if l.touched {
+		if l.nmore == len(l.more) {
+			l.more = append(l.more, new(modelKey))
+		}
+		l.nmore++
+	}
+	l.touched = true
+	k := l.at(n)
+	assume, known := l.assumed(key, n)
+	*k = modelKey{db: l.db, key: key, before: assume, known: known, kind: assume.Kind, ttl: assume.TTL}
+	k.value = luaStr(assume.Value)
+	if !known {
+		k.value = luaValue{kind: luaUnknownString, num: float64(n)}
+	}
+	return k
+}
+
+// assumed is what the run knows of a key, which is touched as the nth.
+func (l *lockModel) assumed(key []byte, n int) (redlock.State, bool) {
+	if n < len(l.given) && bytes.Equal(l.given[n].key, key) { // as always
+		return l.given[n].state, true
+	}
+	for i := range l.given {
+		if bytes.Equal(l.given[i].key, key) {
+			return l.given[i].state, true
+		}
+	}
+	return l.assume, l.known
 }
 
 func (k *modelKey) exists() bool { return k.kind != redlock.Absent }
@@ -102,6 +201,12 @@ func (k *modelKey) set(value luaValue, ttl int64, keep bool) {
 		k.ttl, k.timed = ttl, true
 	}
 	k.kind, k.value, k.wrote = redlock.Text, value, true
+}
+
+// remaining is the TTL before the run looked at it: what follows depends on it.
+func (k *modelKey) remaining() int64 {
+	k.asked = true
+	return k.ttl
 }
 
 // expire sets the TTL; 0 deletes the key.

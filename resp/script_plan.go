@@ -39,6 +39,14 @@ type Plan struct {
 
 	learned redlock.State // what the present swap expects, if it is not the first
 	rounds  int
+	spent   bool        // see [Plan.note]
+	expects expectation // of a transaction
+
+	names  [][]byte        // the keys of the present swap, if they are several
+	vector []redlock.State // as learned, of all of them
+
+	published []Publication    // by the run that was answered last
+	heard     map[string]int64 // see [luaMachine.receivers]
 }
 
 // maxRounds bounds how often a script is run on a state that then turns out to
@@ -58,7 +66,7 @@ func (s *Script) Plan(p *Plan, keys, args [][]byte, db int, readOnly bool, env *
 		return refusedText(s.refused)
 	}
 	if len(keys)+len(args) > maxInputs {
-		return refusedText(fmt.Sprintf("is called with more than %d keys and arguments", maxInputs))
+		return refusedText(tooManyInputs())
 	}
 	m := p.machine()
 	defer p.done(m)
@@ -66,6 +74,10 @@ func (s *Script) Plan(p *Plan, keys, args [][]byte, db int, readOnly bool, env *
 		return refusedText(m.refusal)
 	}
 	return ""
+}
+
+func tooManyInputs() string {
+	return fmt.Sprintf("is called with more than %d keys and arguments", maxInputs)
 }
 
 // MayLearn says that a second round may follow.
@@ -78,20 +90,26 @@ func (p *Plan) MayLearn() bool {
 // machine takes a machine for the runs of p.
 func (p *Plan) machine() *luaMachine {
 	m := p.script.machines.Get().(*luaMachine)
-	m.env, m.now = p.env, p.now
+	m.env, m.now, m.heard = p.env, p.now, p.heard
 	m.frozen.DefaultTTL = p.env.DefaultTTL
 	return m
 }
 
 // done gives the machine back.
 func (p *Plan) done(m *luaMachine) {
-	p.now = m.now
+	p.now, p.heard, p.published = m.now, m.heard, m.said
 	m.release()
 	p.script.machines.Put(m)
 }
 
 // run runs the script once. Its result is a reply only if err is nil or errLua.
 func (p *Plan) run(m *luaMachine, assume redlock.State, known bool) (luaValue, error) {
+	m.model.given, m.model.bind = nil, false
+	return p.runGiven(m, assume, known)
+}
+
+// runGiven is run with what the model is given besides.
+func (p *Plan) runGiven(m *luaMachine, assume redlock.State, known bool) (luaValue, error) {
 	m.model.db, m.readOnly = p.db, p.readOnly
 	v, err := m.run(&p.script.main, p.keys, p.args, assume, known)
 	if err != nil && err != errLua {
@@ -128,19 +146,35 @@ func (p *Plan) derive(m *luaMachine) error {
 	}
 	// Up to here no run knows anything of the key, so all touch the same one.
 	s.Key, p.DB = m.model.key.key, m.model.key.db
-	if err := p.guess(m, redlock.CaseOther); err != nil {
-		return err
-	}
-	if n := len(m.model.candidates); n > 0 {
-		s.Token, s.HasToken = m.model.candidates[0], true
-		if n > 1 { // the others are among the other values
-			s.Other = redlock.Leaf{Effect: redlock.Learn}
+	for _, c := range [...]redlock.Case{redlock.CaseOther, redlock.CaseMine, redlock.CaseWrong} {
+		if m.model.nmore > 0 {
+			return p.deriveSeveral(m)
 		}
-		if err := p.guess(m, redlock.CaseMine); err != nil {
+		if c == redlock.CaseMine && !p.compared(m) {
+			continue
+		}
+		if err := p.guess(m, c); err != nil {
 			return err
 		}
 	}
-	return p.guess(m, redlock.CaseWrong)
+	if m.model.nmore > 0 {
+		return p.deriveSeveral(m)
+	}
+	return nil
+}
+
+// compared makes a token of what the unknown value was compared with by the
+// last run, if it was.
+func (p *Plan) compared(m *luaMachine) bool {
+	n := len(m.model.candidates)
+	if n == 0 {
+		return false
+	}
+	p.Swap.Token, p.Swap.HasToken = m.model.candidates[0], true
+	if n > 1 { // the others are among the other values
+		p.Swap.Other = redlock.Leaf{Effect: redlock.Learn}
+	}
+	return true
 }
 
 // guess fills the leaf of a case by a run.
@@ -172,11 +206,18 @@ func (p *Plan) effect(m *luaMachine) (redlock.Leaf, error) {
 func (p *Plan) Resolve(dst []byte, proto int, out *redlock.Outcome, again *redlock.Swap) ([]byte, bool) {
 	m := p.machine()
 	defer p.done(m)
+	p.note(out)
 	switch {
 	case p.NoKey:
 		return p.answer(m, dst, proto, redlock.State{}, true), false
 	case out.Err != nil:
 		return AppendError(dst, "NOQUORUM "+out.Err.Error()), false
+	case p.script.watches():
+		return p.resolveWatched(m, dst, proto, out, again)
+	case p.spent && out.Case != redlock.CaseMine:
+		return AppendError(dst, doneTooLate), false
+	case len(p.names) > 0:
+		return p.resolveSeveral(m, dst, proto, out, again)
 	case p.Swap.Leaf(out.Case).Effect == redlock.Learn:
 		return p.learn(m, dst, proto, out, again)
 	case p.rounds > 0:
@@ -186,10 +227,27 @@ func (p *Plan) Resolve(dst []byte, proto int, out *redlock.Outcome, again *redlo
 	return p.answer(m, dst, proto, assume, known), false
 }
 
+// doneTooLate is the reply where a swap changed what it expects, was too late to
+// be promised, and found its own traces when it was tried again.
+const doneTooLate = "NOQUORUM too slow: it was done, but too late to promise anything. Look at the masters' latency, or raise --op-timeout"
+
+// note remembers that the swap changed what it expects.
+func (p *Plan) note(out *redlock.Outcome) {
+	if out == nil || !out.Applied || out.Case != redlock.CaseMine {
+		return
+	}
+	changes := func(l *redlock.Leaf) bool { return l.Effect == redlock.Set || l.Effect == redlock.Delete }
+	s := &p.Swap
+	p.spent = p.spent || changes(&s.Mine) || s.TTLAtMost != 0
+	for i := range s.And {
+		p.spent = p.spent || changes(&s.And[i].Mine) || s.And[i].TTLAtMost != 0
+	}
+}
+
 // answer appends what the script returns in a state.
 func (p *Plan) answer(m *luaMachine, dst []byte, proto int, assume redlock.State, known bool) []byte {
 	v, err := p.run(m, assume, known)
-	return m.appendResult(dst, proto, p.script.sha, &v, err)
+	return m.appendResult(dst, proto, p.script, &v, err)
 }
 
 // learn runs the script on what a quorum holds.
@@ -200,30 +258,38 @@ func (p *Plan) learn(m *luaMachine, dst []byte, proto int, out *redlock.Outcome,
 	}
 	v, err := p.run(m, state, true)
 	if err != nil && err != errLua {
-		return m.appendResult(dst, proto, p.script.sha, &v, err), false
+		return m.appendResult(dst, proto, p.script, &v, err), false
+	}
+	if m.model.nmore > 0 {
+		p.names = append(p.names, p.Swap.Key)
+		return p.lookAtAll(m, dst, again)
 	}
 	leaf, bad := p.effect(m)
 	if bad != nil {
-		return m.appendResult(dst, proto, p.script.sha, &v, bad), false
+		return m.appendResult(dst, proto, p.script, &v, bad), false
 	}
 	if leaf.Effect == redlock.Keep {
-		return m.appendResult(dst, proto, p.script.sha, &v, err), false
+		return m.appendResult(dst, proto, p.script, &v, err), false
 	}
 	if p.rounds++; p.rounds > maxRounds {
 		return AppendError(dst, tooManyRounds), false
 	}
-	p.expect(state, leaf)
+	p.expect(state, leaf, m.model.key.asked)
 	*again = p.Swap
 	return dst, true
 }
 
-// expect makes the present swap one that applies leaf to exactly a state.
-func (p *Plan) expect(state redlock.State, leaf redlock.Leaf) {
+// expect makes the present swap one that applies leaf to exactly a state, and
+// if it was asked for its TTL, to nothing that lives longer.
+func (p *Plan) expect(state redlock.State, leaf redlock.Leaf, askedTTL bool) {
 	look := redlock.Leaf{Effect: redlock.Learn}
 	s := redlock.Swap{Key: p.Swap.Key, Absent: look, Mine: look, Other: look, Wrong: look}
 	if state.Kind == redlock.Text {
 		s.Token, s.HasToken = state.Value, true
 	}
 	*s.Leaf(s.Case(&state)) = leaf
+	if askedTTL {
+		s.TTLAtMost = state.Longest
+	}
 	p.Swap, p.learned = s, state
 }

@@ -225,5 +225,5 @@ func redisNothing(m *luaMachine, _ []luaValue) error {
 // reason completes "this script …".
 func refusedText(reason string) string {
 	return "ERR redlock-proxy: this script " + reason +
-		"; the proxy runs scripts that handle one string key as a lock, so nothing was done"
+		"; the proxy runs scripts that handle string keys as locks, so nothing was done"
 }

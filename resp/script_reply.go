@@ -64,14 +64,17 @@ func (m *luaMachine) measureIn(v *luaValue) error {
 }
 
 // appendResult appends what a script returned, or threw.
-func (m *luaMachine) appendResult(dst []byte, proto int, sha string, v *luaValue, err error) []byte {
+func (m *luaMachine) appendResult(dst []byte, proto int, s *Script, v *luaValue, err error) []byte {
+	if m.said = nil; err == nil || err == errLua {
+		m.said = m.published // what a script did before its error is done
+	}
 	switch err {
 	case nil:
 		return m.appendValue(dst, proto, v)
 	case errLua:
-		return AppendError(dst, m.thrownText(sha, v))
+		return AppendError(dst, m.thrownText(s.sha, v))
 	}
-	return AppendError(dst, refusedText(m.refusal))
+	return AppendError(dst, s.refusal(m.refusal))
 }
 
 // appendValue converts as Redis does. v was measured.

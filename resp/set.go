@@ -51,13 +51,15 @@ const (
 	ifExists
 	ifEqual
 	ifNotEqual
+	ifDigest    // the value has the digest
+	ifNotDigest // there is no value, or it has another
 )
 
 // setOptions is a parsed SET.
 type setOptions struct {
 	value   []byte
 	when    condition
-	operand []byte // of ifEqual and ifNotEqual
+	operand []byte // what the value, or its digest, is compared with
 	get     bool
 	expiry
 }
@@ -100,13 +102,20 @@ func (o *setOptions) flag(name []byte) bool {
 func (o *setOptions) option(name, operand []byte) bool {
 	switch string(name) {
 	case "ifeq":
-		o.operand = operand
-		return o.when == always && o.condition(ifEqual)
+		return o.compare(ifEqual, operand)
 	case "ifne":
-		o.operand = operand
-		return o.when == always && o.condition(ifNotEqual)
+		return o.compare(ifNotEqual, operand)
+	case "ifdeq":
+		return o.compare(ifDigest, operand)
+	case "ifdne":
+		return o.compare(ifNotDigest, operand)
 	}
 	return o.expiry.option(name, operand)
+}
+
+func (o *setOptions) compare(c condition, operand []byte) bool {
+	o.operand = operand
+	return o.when == always && o.condition(c)
 }
 
 func (o *setOptions) condition(c condition) bool {
@@ -130,14 +139,19 @@ func (e *Env) store(l *Lock, key []byte, o *setOptions, command string) (errText
 		}
 	}
 	s := l.one(key, o.answers())
-	s.Token, s.HasToken = o.operand, o.compares()
+	if o.when == ifEqual || o.when == ifNotEqual {
+		s.Token, s.HasToken = o.operand, true
+	}
 	if o.writes(redlock.CaseAbsent) && ttl > 0 {
 		s.Absent = redlock.Leaf{Effect: redlock.Set, Value: o.value, TTL: ttl}
 	}
 	over := redlock.Leaf{Effect: redlock.Set, Value: o.value, TTL: ttl}
-	if ttl <= 0 {
+	switch {
+	case o.when == ifDigest || o.when == ifNotDigest:
+		over = l.learnDigest(o, over)
+	case ttl <= 0:
 		over = redlock.Leaf{Effect: redlock.Delete}
-	} else if o.kept {
+	case o.kept:
 		over = redlock.Leaf{Effect: redlock.Learn}
 		l.MayLearn = o.when != ifAbsent
 		l.decide, l.value = (*Lock).keepTTL, o.value
@@ -162,7 +176,7 @@ func (l *Lock) keepTTL(out *redlock.Outcome) (redlock.Leaf, answer) {
 }
 
 // compares reports whether the value has to be compared.
-func (o *setOptions) compares() bool { return o.when == ifEqual || o.when == ifNotEqual }
+func (o *setOptions) compares() bool { return o.when >= ifEqual }
 
 // writes reports whether the SET writes in a case. The case Mine exists only
 // if there is an operand to compare with.
@@ -172,8 +186,10 @@ func (o *setOptions) writes(c redlock.Case) bool {
 		return c == redlock.CaseAbsent
 	case ifEqual:
 		return c == redlock.CaseMine
-	case ifNotEqual:
+	case ifNotEqual, ifNotDigest:
 		return c == redlock.CaseAbsent || c == redlock.CaseOther
+	case ifDigest:
+		return c == redlock.CaseOther
 	case ifExists:
 		return c == redlock.CaseOther || c == redlock.CaseWrong && !o.get
 	}

@@ -67,7 +67,7 @@ func TestOperandOfIfEqualMayLookLikeAnOption(t *testing.T) {
 func TestContradictingConditionsAreASyntaxError(t *testing.T) {
 	for _, options := range []string{
 		"IFEQ", "PX 5 IFEQ", "IFEQ a NX", "NX IFEQ a", "IFEQ a XX", "XX IFNE a", "IFEQ a IFNE b", "IFEQ a IFEQ a",
-		"IFDEQ 0123456789abcdef", "NX XX", "XX NX", "EX 5 PX 5", "PX 5 KEEPTTL", "KEEPTTL PX 5", "PERSIST", "NX\x00",
+		"IFDEQ", "IFDEQ a IFEQ b", "IFEQ a IFDNE b", "IFDNE a NX", "XX IFDEQ a", "NX XX", "XX NX", "EX 5 PX 5", "PX 5 KEEPTTL", "KEEPTTL PX 5", "PERSIST", "NX\x00",
 	} {
 		args := append([]string{"SET", "k", "v"}, strings.Fields(options)...)
 		if got := free().run(t, testEnv(), 2, args...); got != "-ERR syntax error\r\n" {

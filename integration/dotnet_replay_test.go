@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -119,6 +120,13 @@ func TestDotnetHandshakes(t *testing.T) {
 			d.handshake(version)
 			d.expect("PING", "+PONG")
 			d.expect("INFO replication", "…")
+			d.expect("SELECT 1", "+OK")
+			eventually(t, soon, func() error { // the first use of a database connects to the masters
+				if got := d.batch("GET k")[0]; !d.like(got, "nil") {
+					return errors.New(got)
+				}
+				return nil
+			})
 			d.expect("SELECT 1; GET k; SELECT 0; GET k", "+OK", "nil", "+OK", "nil")
 		}
 	})

@@ -1,0 +1,1 @@
+"""One module per lock library. ``LOCKS`` in each lists its adapters."""

@@ -25,9 +25,10 @@ const maxTTL = math.MaxInt64 - 1<<43
 
 // dialect is what a server understands beyond Redis 5.
 type dialect struct {
-	sha      string // of swapScript, loaded there
-	setNXGet bool   // SET … NX GET: Redis 7.0, Valkey
-	expiryAt bool   // PEXPIRETIME: Redis 7.0, Valkey
+	sha       string // of swapScript, loaded there
+	canonical string // of canonicalScript; empty before Redis 7.0
+	setNXGet  bool   // SET … NX GET: Redis 7.0, Valkey
+	expiryAt  bool   // PEXPIRETIME: Redis 7.0, Valkey
 }
 
 // encoder turns calls into commands. It remembers the last TTL and shape it
@@ -71,6 +72,9 @@ func (e *encoder) encode(c *Call, d *dialect) rueidis.Completed {
 	}
 	if d.setNXGet && isPlainAcquire(c) {
 		return e.builder.Arbitrary("SET", share(t.Key), share(t.Absent.Value), "NX", "GET", "PX", e.spell(t.Absent.TTL)).Build()
+	}
+	if d.canonical != "" && isCanonical(c) {
+		return e.canonical(c, d)
 	}
 	var shape [7]byte
 	var args [12]string
@@ -149,6 +153,8 @@ func decode(c *Call, d *dialect, r *rueidis.RedisResult) (a Answer, ttl int64) {
 		return decodeSeveral(c, r)
 	case d.setNXGet && isPlainAcquire(c):
 		return decodeSet(c, r)
+	case d.canonical != "" && isCanonical(c):
+		return decodeCanonical(c, r)
 	}
 	return decodeScript(c, r)
 }

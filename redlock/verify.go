@@ -118,6 +118,7 @@ func (f *facts) readInfo(info map[string]string) error {
 func (f *facts) readRest(r *rawConn, key string, old previous, now func() time.Duration) error {
 	commands := [][]string{
 		{"SCRIPT", "LOAD", swapScript},
+		{"SCRIPT", "LOAD", canonicalScript},
 		{"DBSIZE"},
 		{"CONFIG", "GET", "appendfsync"},
 		{"CONFIG", "GET", "no-appendfsync-on-rewrite"},
@@ -138,10 +139,14 @@ func (f *facts) readRest(r *rawConn, key string, old previous, now func() time.D
 	if err != nil {
 		return err
 	}
-	if replies[0].isError() {
+	if replies[0].isError() || replies[1].isError() {
 		return fmt.Errorf("SCRIPT LOAD: %s", replies[0].text)
 	}
 	f.dialect.sha = replies[0].text
+	if f.dialect.setNXGet {
+		f.dialect.canonical = replies[1].text
+	}
+	replies = replies[1:]
 	if size := f.known("DBSIZE", replies[1]); size != "" {
 		f.keys, _ = strconv.ParseInt(size, 10, 64)
 	}

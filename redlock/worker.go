@@ -162,7 +162,9 @@ func (w *worker) encode(conn *wire, calls []*Call, now time.Duration, reload boo
 	votes := false
 	w.enc.offset, w.enc.ppm, votes = w.up.present()
 	if reload {
-		w.commands = append(w.commands, conn.client.B().Arbitrary("SCRIPT", "LOAD", swapScript).Build())
+		for _, script := range [...]string{swapScript, canonicalScript} {
+			w.commands = append(w.commands, conn.client.B().Arbitrary("SCRIPT", "LOAD", script).Build())
+		}
 	}
 	longest := int64(0)
 	for _, c := range calls {

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Runs every check of this project: format, vet, unit tests with the race
 # detector and the simulation, each fuzz target for a moment, real servers and
-# clients, and the benchmark once, to see that it runs.
+# clients, lock libraries of other languages, and the benchmark once, to see that
+# it runs.
 #
-# Needs Go with a C compiler (for -race), redis-server and redis-cli.
+# Needs Go with a C compiler (for -race), redis-server and redis-cli. Languages
+# that this machine lacks are reported as not run; with CI=1 that is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,6 +49,9 @@ done
 
 step integration tests
 (cd integration && go test -timeout 15m ./...)
+
+step real lock libraries, in the languages that this machine has
+(cd integration && go run ./clients/run -check)
 
 step benchmark, short
 (cd integration && go run ./bench -quick)

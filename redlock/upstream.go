@@ -31,10 +31,10 @@ type upstream struct {
 	quorum    atomic.Pointer[Quorum]
 	horizonAt time.Duration // when the horizon was last read; of the supervisor alone
 
-	worker  *worker
-	done    chan struct{} // closed by close
-	stop    context.CancelFunc
-	ended   sync.WaitGroup
+	worker *worker
+	done   chan struct{} // closed by close
+	stop   context.CancelFunc
+	ended  sync.WaitGroup
 
 	refusing atomic.Bool // no connection, and known why
 	ready    atomic.Bool // the steward has looked at it and the others; until then calls wait

@@ -73,24 +73,26 @@ func TestAReleaseWakesWhoWaitsAtAnotherProxy(t *testing.T) {
 	onAll(t, masters, "PUBSUB NUMPAT", ":2\r\n")
 	waiter, holder := talk(t, a), talk(t, b)
 	for i := range 20 {
-		acquire := "SET reg:lock token NX PX 30000"
+		token := fmt.Sprint("token-", i)
+		acquire := "SET reg:lock " + token + " NX PX 30000"
 		if got := holder.say(acquire); got != "+OK\r\n" {
 			t.Fatalf("acquire: %q", got)
 		}
-		if got := waiter.say(acquire); got != "$-1\r\n" {
+		waiting := "SET reg:lock waiter-" + token + " NX PX 30000"
+		if got := waiter.say(waiting); got != "$-1\r\n" {
 			t.Fatalf("acquire of a held lock: %q", got)
 		}
 		if got := holder.say(strings.Replace(springRelease, " token ", " other ", 1)); got != "$-1\r\n" {
 			t.Fatalf("release with another token: %q", got)
 		}
-		if got := holder.say(springRelease); got != ":1\r\n" {
+		if got := holder.say(strings.Replace(springRelease, " token ", " "+token+" ", 1)); got != ":1\r\n" {
 			t.Fatalf("release: %q", got)
 		}
 		if got, want := ear.read(), pmessage("reg-channel:*", "reg-channel:reg:lock", "reg:lock"); got != want {
 			t.Fatalf("message %d: %q, want %q", i, got, want)
 		}
 		// Whoever is woken up finds the lock free.
-		if got := waiter.say(acquire); got != "+OK\r\n" {
+		if got := waiter.say(waiting); got != "+OK\r\n" {
 			t.Fatalf("acquire after the message: %q", got)
 		}
 		holder, waiter = waiter, holder

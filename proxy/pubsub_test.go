@@ -125,12 +125,15 @@ func TestSubscribersHearWhatRedisTells(t *testing.T) {
 
 func TestRESP3SubscribersMayAskEverything(t *testing.T) {
 	c := talk(t, serveEmbedded(t), "HELLO 3", "SUBSCRIBE a")
-	for line, want := range map[string]string{
-		"SET lock token NX PX 30000": "+OK\r\n", "GET lock": "$5\r\ntoken\r\n", "PING": "+PONG\r\n", "ECHO x": "$1\r\nx\r\n",
-		"PUBLISH a self": ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$4\r\nself\r\n:1\r\n",
+	for _, tt := range []struct{ line, want string }{
+		{"SET lock token NX PX 30000", "+OK\r\n"},
+		{"GET lock", "$5\r\ntoken\r\n"},
+		{"PING", "+PONG\r\n"},
+		{"ECHO x", "$1\r\nx\r\n"},
+		{"PUBLISH a self", ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$4\r\nself\r\n:1\r\n"},
 	} {
-		if got := c.say(line); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
+		if got := c.say(tt.line); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.line, got, tt.want)
 		}
 	}
 	if got := c.say("HELLO 2"); !strings.HasPrefix(got, "*14\r\n") {

@@ -121,7 +121,7 @@ var transactionScripts = []struct {
 		"MULTI", "DEL a", "EXEC", "MULTI", "SET a 2 NX PX 100000", "SET b 2 NX PX 100000", "TTL a", "TTL b", "EXEC", "MGET a b", "MULTI", "DEL a", "DEL b", "EXEC", "MULTI", "MSETNX a 1 b 2", "MSETNX a 3 b 4", "MGET a b", "DEL a b", "EXEC"}},
 	{"several keys, one watched", []string{"SET a 1 PX 100000", "SET b 2 PX 100000", "WATCH a", "MULTI", "GET b", "DEL b", "EXEC", "EXISTS a b", "WATCH a", "2: SET a 3 PX 100000", "MULTI", "SET b 4 PX 100000", "EXEC", "EXISTS b",
 		"WATCH a", "2: SET b 5 PX 100000", "MULTI", "GETSET b 6", "GET a", "DEL a", "EXEC", "MGET a b", "DEL b"}},
-	{"several keys, all watched", []string{"SET a 1 PX 100000", "WATCH a b", "MULTI", "SET b 2 PX 100000", "DEL a", "EXEC", "MGET a b", "WATCH a b", "2: DEL b", "MULTI", "PING", "EXEC",
+	{"several keys, all watched", []string{"SET a 1 PX 100000", "WATCH a b", "MULTI", "SET b 2 PX 100000", "DEL a", "EXEC", "MGET a b", "WATCH a b", "2: DEL b", "MULTI", "SET a 3 PX 100000", "EXEC", "EXISTS a",
 		"WATCH a", "WATCH b", "MULTI", "SET a 3 PX 100000", "SET b 3 PX 100000", "EXEC", "WATCH a b", "MULTI", "EXEC", "WATCH a b", "2: PEXPIRE b 300000", "MULTI", "DEL a", "EXEC",
 		"WATCH b a", "MULTI", "TTL a", "EXPIRE a 90 GT", "EXPIRE b 400", "EXEC", "TTL b", "WATCH a b c", "MULTI", "DEL a b c", "EXEC"}},
 	{"in one write", []string{"SET k t NX PX 100000 | WATCH k | GET k | MULTI | DEL k | EXEC | EXISTS k | PING", "WATCH k | SET k u PX 100000 | MULTI | GET k | EXEC | GET k",

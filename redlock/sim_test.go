@@ -106,7 +106,7 @@ func (s *sim) between(low, high float64) time.Duration {
 
 // runSeed runs one schedule and returns its violations.
 func runSeed(seed uint64, fix func(*simConfig)) *sim {
-	s := &sim{rand: rand.New(rand.NewPCG(seed, 99))}
+	s := &sim{rand: newSimRand(seed)}
 	s.cfg = simConfig{
 		masters:  []int{3, 3, 3, 5}[s.rand.IntN(4)],
 		proxies:  1 + s.rand.IntN(3),
@@ -135,13 +135,17 @@ func runSeed(seed uint64, fix func(*simConfig)) *sim {
 			s.AfterFunc(s.between(50, 2000), m.misbehave)
 		}
 	}
-	for len(s.events) > 0 && len(s.faults) == 0 {
+	s.run(s.cfg.length + 2*time.Second)
+	return s
+}
+
+func newSimRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 99)) }
+
+// run runs what happens until a moment, or until a promise is broken.
+func (s *sim) run(until time.Duration) {
+	for len(s.events) > 0 && len(s.faults) == 0 && s.events[0].at <= until {
 		e := heap.Pop(&s.events).(event)
-		if e.at > s.cfg.length+2*time.Second {
-			break
-		}
 		s.now = e.at
 		e.run()
 	}
-	return s
 }

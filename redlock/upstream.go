@@ -30,6 +30,7 @@ type upstream struct {
 	// quorum is told when the master is back.
 	quorum    atomic.Pointer[Quorum]
 	horizonAt time.Duration // when the horizon was last read; of the supervisor alone
+	warned    string        // of the supervisor alone
 
 	worker *worker
 	done   chan struct{} // closed by close
@@ -176,8 +177,19 @@ func (u *upstream) opened(w *wire) {
 	for _, what := range news {
 		u.log.Warn("the master does not tell everything, the unsafe case is assumed", "master", u.addr.Address, "reason", what)
 	}
+	if f.warning != "" && u.warned != f.warning {
+		u.warned = f.warning
+		u.log.Warn("the master should be set up otherwise", "master", u.addr.Address, "reason", f.warning)
+	}
 	u.nudge()
 	u.changed()
+}
+
+// inspect reads what no batch shows.
+func (u *upstream) inspect(w *wire) {
+	if u.readHorizon(w) == nil {
+		u.watchEvictions(w)
+	}
 }
 
 // newlyUnread is what a master did not let us read and was not logged before.
@@ -263,7 +275,7 @@ func (u *upstream) look(conn *wire) {
 	}
 	if waits < watchPeriod && now-u.horizonAt > horizonPeriod {
 		u.horizonAt = now
-		go u.readHorizon(conn)
+		go u.inspect(conn)
 	}
 	if sent == 0 && idle > idleProbe {
 		u.worker.probe()

@@ -22,6 +22,8 @@ type facts struct {
 	end      suffix // TIME and record
 	sent     time.Duration
 	received time.Duration
+	evicted  int64    // keys evicted so far
+	warning  string   // what an operator should change
 	unread   []string // what could not be read, and was taken as the unsafe case
 }
 
@@ -56,6 +58,8 @@ func verify(conn net.Conn, addr *MasterAddr, db int, key string, old previous, n
 		return nil, err
 	}
 	f.durable = f.durable && info["aof_enabled"] == "1"
+	f.warning = evictionWarning(info)
+	f.evicted, _ = strconv.ParseInt(info["evicted_keys"], 10, 64)
 	return f, nil
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // queueLimit is how many calls may wait in one queue.
-const queueLimit = 8192
+const queueLimit = 16384
 
 // callQueue is a bounded queue of calls with one consumer, which takes all of
 // it at once.

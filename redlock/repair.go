@@ -23,12 +23,14 @@ func (r *round) repairKey(i int, p *Part, do *actions) {
 	if p.Mine.Effect == Set {
 		value = p.Mine.Value
 	}
-	if !p.Mine.writes() || p.Mine.TTL <= 0 {
+	// It is to end with the other copies, so that a release can tell it.
+	ttl := p.Mine.TTL - (r.f.q.clock.Now() - r.started).Milliseconds()
+	if !p.Mine.writes() || ttl <= 0 {
 		return // it is not extended, or KeepTTL: it has none to keep
 	}
 	r.f.q.Stats.Repairs.Add(1)
 	do.send(i, &Call{
-		Table:    &Swap{Key: p.Key, Absent: Leaf{Effect: Set, Value: value, TTL: p.Mine.TTL}},
+		Table:    &Swap{Key: p.Key, Absent: Leaf{Effect: Set, Value: value, TTL: ttl}},
 		Deadline: r.f.deadline,
 		keep:     func() bool { return !r.overlap.followed.Load() },
 		side:     func(a Answer) { r.repaired(i, p.Key, value, a) },

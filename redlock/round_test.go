@@ -277,7 +277,7 @@ func TestAReleaseThatAMasterMissedIsMadeUpFor(t *testing.T) {
 	for i := range 3 {
 		h.absent(i)
 	}
-	if c := h.wantUndo(2); c.About != [2]time.Duration{9992 * time.Millisecond, 10_012 * time.Millisecond} {
+	if c := h.wantUndo(2); c.About != [2]time.Duration{9992 * time.Millisecond, 10_052 * time.Millisecond} {
 		t.Errorf("removal about %v", c.About)
 	}
 	h.wantNoCalls()

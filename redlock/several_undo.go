@@ -63,5 +63,5 @@ func (r *round) longestSeen(k int) (longest int64) {
 // expired, in Clock time; false if it removed none.
 func (r *round) aboutReleased(k int) (about [2]time.Duration, ok bool) {
 	ttl := time.Duration(r.longestSeen(k)) * time.Millisecond
-	return [2]time.Duration{r.started + ttl - copySkew, r.removedAt + ttl + copySkew}, ttl > 0
+	return [2]time.Duration{r.started + ttl - copySkew, r.removedAt + ttl + r.f.q.opTimeout}, ttl > 0
 }

@@ -75,13 +75,13 @@ func (c *simClient) step() {
 
 func (c *simClient) wait(d time.Duration) { c.s.AfterFunc(d, c.step) }
 
-// next comes again after a little while. A token that is used again gets the
-// op timeout to leave every queue and every wire: the README asks for that
+// next comes again after a little while. A token that is used again gets two
+// op timeouts to leave every queue and every wire: the README asks for that
 // where the next use may go through another proxy.
 func (c *simClient) next() {
 	low := 0.0
 	if c.s.cfg.tokens == retriedTokens || c.s.cfg.tokens == renewingTokens {
-		low = 51
+		low = 101
 	}
 	c.wait(c.s.between(low, low+60))
 }

@@ -35,6 +35,13 @@ func (u *upstream) adopt(generation uint64, end suffix) bool {
 	return true
 }
 
+// connectingReason is why a master is not there whose first connection is still
+// being opened.
+const connectingReason = "connecting"
+
+// untried reports whether nothing is known of the master yet.
+func (v view) untried() bool { return !v.open && v.reason == connectingReason }
+
 // view is what is known of the master at present.
 func (u *upstream) view() view {
 	u.mu.Lock()
@@ -42,7 +49,7 @@ func (u *upstream) view() view {
 	v := view{name: u.addr.Address, reason: u.down, stepped: u.link.stepped, lastSeen: u.link.lastSeen,
 		steadyAt: u.link.steadyAt, steppedAt: u.link.steppedAt, raw: u.raw}
 	if v.reason == "" {
-		v.reason = "connecting"
+		v.reason = connectingReason
 	}
 	if u.wire != nil {
 		f := u.wire.facts

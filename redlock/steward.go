@@ -25,6 +25,7 @@ type steward struct {
 	mu        sync.Mutex        // held while deciding and writing; guards shape.seen and the rest
 	failed    map[string]string // by master, the last error of a write
 	announced map[string]string // by master, why it does not vote as last logged
+	early     bool              // some master had not been tried when it was last decided
 	restoring []*restoration    // by place, nil for none
 	lost      []bool            // by place, as last decided
 	slowest   int64             // the largest op timeout in any record, milliseconds
@@ -92,6 +93,7 @@ func (s *steward) decide(asked []bool) ([]view, agenda) {
 	for i, u := range s.ups {
 		views[i] = u.view()
 	}
+	s.early = slices.ContainsFunc(views, view.untried)
 	s.tell(views)
 	a := s.shape.convene(views, asked)
 	s.shape.seen = s.shape.seen || a.known
@@ -133,7 +135,7 @@ func (s *steward) write(views []view, a agenda) bool {
 // announce logs whose vote has changed. Masters that are down were logged by
 // their upstream.
 func (s *steward) announce() {
-	if slices.ContainsFunc(s.ups, (*upstream).untried) && !s.shape.seen {
+	if s.early && !s.shape.seen {
 		return // at start: what is said of the others would be about to change
 	}
 	s.release()

@@ -18,7 +18,7 @@ type stray struct {
 	key, token []byte
 	window     Window           // of its expiry on the master's clock, or
 	about      [2]time.Duration // in Clock time
-	lost       bool             // with the connection: wait for the next one
+	lost       bool             // wait until the master is back, or has caught up
 	// of is the acquire that may have created the copy. It stays among the
 	// unanswered meanwhile, to be told of operations that may rely on the copy.
 	of      *round
@@ -52,10 +52,12 @@ const maxStrayTTL = 365 * 24 * 3600 * 1000
 
 // maxOwed is how many strays are remembered for one master that is away. What
 // exceeds it is left to its TTL.
-const maxOwed = 4096
+const maxOwed = 32768
 
-// copySkew is how much copies of one lock may differ in their expiry, beyond
-// what is known of when they were looked at.
+// copySkew is how much sooner a copy may expire than the others of its lock,
+// beyond what is known of when they were looked at. It may expire later by as
+// much as its master is behind, at most the op timeout: a token that is used
+// again has to rest that long.
 const copySkew = 10 * time.Millisecond
 
 // owe sees to a stray now, or when its master is back.
@@ -92,12 +94,18 @@ func (q *Quorum) settleOwed(i int) {
 	list := q.owed[i]
 	q.owed[i] = nil
 	q.owedLock.Unlock()
-	q.checkAll(list)
+	for chain := range min(owedAtOnce, len(list)) {
+		q.checkAll(list, chain)
+	}
 }
 
-func (q *Quorum) checkAll(list []stray) {
-	if len(list) > 0 {
-		q.check(list[0], func() { q.checkAll(list[1:]) })
+// owedAtOnce is how many strays of one master are looked at at a time.
+const owedAtOnce = 16
+
+// checkAll checks every owedAtOnce-th stray from i on, one after the other.
+func (q *Quorum) checkAll(list []stray, i int) {
+	if i < len(list) {
+		q.check(list[i], func() { q.checkAll(list, i+owedAtOnce) })
 	}
 }
 
@@ -137,21 +145,38 @@ func (q *Quorum) remove(s *stray) {
 		return
 	}
 	q.Stats.UndoSent.Add(1)
+	again := *s
+	again.of, again.lost = nil, true
 	q.sendSide(&Call{
 		Table: removalOf(s.key, s.token), Window: s.window, About: s.about,
-		Deadline: q.clock.Now() + undoTimeout, side: q.countUndone, index: int32(s.master),
+		Deadline: q.clock.Now() + undoTimeout, index: int32(s.master),
+		side: func(a Answer) { q.removed(again, a) },
 	})
 }
 
+// removed records the end of a removal. One that could not be sent, because
+// the master's queue was full or its connection gone, is owed again.
+func (q *Quorum) removed(s stray, a Answer) {
+	if a.Status == Unsent {
+		q.owe(s)
+		return
+	}
+	q.countUndone(a)
+}
+
 // late looks at an answer that came after the grant. The lock may have been
-// released since, by another proxy too.
+// released since: by another proxy, or by an operation that waits behind this
+// one for a slow master, and may be too late there itself.
 func (r *round) late(i int, do *actions) {
-	if r.f.q.clock.Now() <= r.f.deadline {
+	q := r.f.q
+	now := q.clock.Now()
+	behind := r.overlap.removed.Load() && now > r.started+q.opTimeout/4
+	if now <= r.f.deadline && !behind {
 		return
 	}
 	for k := range r.table.keys() {
 		if c, created, _ := r.piece(i, k); created {
-			r.f.q.Stats.LateCopies.Add(1)
+			q.Stats.LateCopies.Add(1)
 			r.owe(stray{master: i, key: c.key, token: c.value, window: c.window}, do)
 		}
 	}

@@ -56,7 +56,12 @@ func (r *round) sendUndo(i int, c piece, do *actions) {
 	do.send(i, &Call{
 		Table: removalOf(c.key, c.value), Window: c.window,
 		Deadline: r.f.q.clock.Now() + undoTimeout,
-		side:     r.undone,
+		side: func(a Answer) {
+			if a.Status == Unsent {
+				r.f.q.owe(stray{master: i, key: c.key, token: c.value, window: c.window, lost: true})
+			}
+			r.undone(a)
+		},
 	})
 }
 
@@ -79,6 +84,7 @@ func (r *round) undone(a Answer) {
 
 func (q *Quorum) countUndone(a Answer) {
 	switch {
+	case a.Status == Unsent: // owed
 	case a.Status != Answered:
 		q.Stats.LeftToTTL.Add(1)
 	case a.Applied:

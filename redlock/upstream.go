@@ -254,6 +254,11 @@ func (u *upstream) watch(ctx context.Context, w *wire) {
 
 // look sees to a worker that waits for an answer, or has not for a while.
 func (u *upstream) look(conn *wire) {
+	select {
+	case <-conn.gone:
+		return
+	default:
+	}
 	now := u.clock.Now()
 	sent := time.Duration(u.worker.sentAt.Load())
 	waits := now - sent
@@ -280,13 +285,6 @@ func (u *upstream) look(conn *wire) {
 	if sent == 0 && idle > idleProbe {
 		u.worker.probe()
 	}
-}
-
-// untried reports whether the first connection is still being opened.
-func (u *upstream) untried() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.wire == nil && u.down == ""
 }
 
 // connection is the present one, or nil and why not; neither while the first

@@ -15,7 +15,7 @@ import (
 const (
 	whyStructure = "only strings that are locks are kept; lists, hashes, sets, sorted sets, streams and the like do not fit a vote of independent masters. Keep such data on a Redis of its own"
 	whyCounter   = "a master that misses one call would hold another number, or another string, for ever, and a number drawn by a minority could be drawn twice; keep counters, fencing counters too, on a Redis of their own"
-	whyBlocking  = "only strings that are locks are kept, and no quorum can hand one element of a list to exactly one waiter; let the client poll for the lock (without blocking, with a short, random delay)"
+	whyBlocking  = "only strings that are locks are kept, not even the lists that lock scripts push to, for no quorum can hand one element to exactly one waiter; waiting needs polling: let the client try again for the lock (without blocking, after a short, random delay)"
 	whyFlush     = "it would free every lock of every client, and a master that misses it would still hold them; delete your own keys by name (SCAN lists them)"
 	whyMany      = "several keys cannot be changed at once by it; take one lock, or use a script over the keys"
 	whySharded   = "shard channels belong to clusters, and this is none; use SUBSCRIBE and PUBLISH"

@@ -110,7 +110,7 @@ func (c *comparison) name() string { return strings.ToLower(c.args[0]) }
 
 func (c *comparison) sameState() bool {
 	return c.ours.value == c.real.value &&
-		(c.ours.ttl == c.real.ttl || c.ours.ttl > 0 && c.real.ttl > 0 && near(c.ours.ttl, c.real.ttl))
+		(c.ours.ttl == c.real.ttl || c.ours.ttl > 0 && c.real.ttl >= 0 && near(c.ours.ttl, c.real.ttl))
 }
 
 func (c *comparison) same() bool { return c.ours.reply == c.real.reply && c.sameState() }

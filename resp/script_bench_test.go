@@ -23,6 +23,9 @@ func BenchmarkScript(b *testing.B) {
 			return redis.call('PEXPIRE', KEYS[1], ARGV[2])`, []string{"token", "30000"}, redlock.CaseMine},
 		{"acquire", `return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`,
 			[]string{"token", "30000"}, redlock.CaseAbsent},
+		{"release that pushes to a list", `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 1 end
+			redis.call('del', ARGV[3]) redis.call('lpush', ARGV[3], 1) redis.call('pexpire', ARGV[3], ARGV[2]) redis.call('del', KEYS[1]) return 0`,
+			[]string{"token", "1000", "signal"}, redlock.CaseMine},
 	} {
 		b.Run(s.name, func(b *testing.B) {
 			scripts := NewScripts()

@@ -17,7 +17,7 @@ func TestRefusalsNameTheReason(t *testing.T) {
 		{`if redis.call('get', 'a') == 'x' then redis.call('select', 1) redis.call('get', 'b') end`, "in more than one database (0 and 1)"},
 		{`redis.call('get', KEYS[1]) redis.call('select', 1) redis.call('get', KEYS[1])`, "in more than one database (0 and 1)"},
 		{`if redis.call('get', KEYS[1]) == 'tok' then redis.call('hset', 'c', 'x', 'y') end`, "calls 'HSET'"},
-		{`redis.pcall('lpush', KEYS[1], 'x')`, "calls 'LPUSH'"},
+		{`redis.pcall('sadd', KEYS[1], 'x')`, "calls 'SADD'"},
 		{`return cjson.encode({})`, "uses 'cjson'"},
 		{`local e = cjson.encode`, "uses 'cjson'"},
 		{`return ('x'):gsub('x', 'y')`, "uses 'string.gsub'"},
@@ -85,6 +85,9 @@ func TestHugeArgumentsCostNoMoreThanTheirBound(t *testing.T) {
 		`while true do ARGV[1]:upper() end`,
 		`while true do table.concat({ARGV[1], ARGV[2]}) end`,
 		`while true do redis.pcall('del', ARGV[1]) redis.pcall('set', ARGV[1], ARGV[2]) end`,
+		`while true do redis.pcall('get', ARGV[1]) redis.pcall('get', ARGV[2]) end`,
+		`redis.call('get', KEYS[1]) redis.call('lpush', ARGV[1], 1) while true do redis.call('del', ARGV[2]) end`,
+		`redis.call('get', KEYS[1]) redis.call('lpush', ARGV[1], 1) redis.call('lpush', ARGV[2], 1) while true do redis.call('lpush', ARGV[2], 1) end`,
 		`while true do redis.pcall('set', KEYS[1], ARGV[1], 'ifeq', ARGV[2]) redis.pcall('set', KEYS[1], ARGV[2]) end`,
 		`while true do local x = tonumber(ARGV[1]) end`,
 	} {

@@ -93,6 +93,8 @@ func scriptWrite(folded []byte) scriptCommand {
 		return scriptCommand{arity: -3, run: scriptPExpireAt}
 	case "persist":
 		return scriptCommand{arity: 2, run: scriptPersist}
+	case "lpush", "rpush":
+		return scriptCommand{arity: -3, run: scriptPush}
 	case "publish":
 		return scriptCommand{arity: 3, run: scriptPublish}
 	}

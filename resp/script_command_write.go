@@ -121,18 +121,26 @@ func scriptMsetNX(m *luaMachine, args [][]byte) (luaValue, error) {
 }
 
 func scriptDel(m *luaMachine, args [][]byte) (luaValue, error) {
-	count := 0.0
+	count := luaNum(0)
 	for _, key := range args[1:] {
+		list, err := m.findList(key)
+		if err != nil {
+			return luaValue{}, err
+		}
+		if list != nil {
+			count = addNumbers(count, list.remove(args[0]))
+			continue
+		}
 		k, err := m.touch(key)
 		if err != nil {
 			return luaValue{}, err
 		}
 		if k.exists() {
 			k.remove()
-			count++
+			count = addNumbers(count, luaNum(1))
 		}
 	}
-	return luaNum(count), m.step(len(args))
+	return count, m.step(len(args))
 }
 
 func scriptGetDel(m *luaMachine, args [][]byte) (luaValue, error) {
@@ -217,6 +225,11 @@ func (m *luaMachine) expireAs(args [][]byte, u unit, command string) (luaValue, 
 	ttl, errText := m.frozen.remaining(n, u, command)
 	if errText != "" {
 		return m.fail(errText)
+	}
+	if list, err := m.findList(args[1]); err != nil {
+		return luaValue{}, err
+	} else if list != nil {
+		return list.expire(args[0], ttl, flags), nil
 	}
 	k, err := m.touch(args[1])
 	if err != nil || !k.exists() {

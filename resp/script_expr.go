@@ -133,7 +133,7 @@ func (m *luaMachine) index(object, key *luaValue, of luaExpr, line int) (luaValu
 		return luaValue{}, m.typeError(line, "index", nameOf(of), object)
 	}
 	if key.unknown() {
-		return luaValue{}, errLearn
+		return luaValue{}, m.needs(key)
 	}
 	if err := m.step(len(key.str) / bytesAKeyStep); err != nil {
 		return luaValue{}, err
@@ -151,7 +151,7 @@ func (m *luaMachine) index(object, key *luaValue, of luaExpr, line int) (luaValu
 func (m *luaMachine) typeError(line int, verb, name string, v *luaValue) error {
 	switch {
 	case v.unknown():
-		return errLearn
+		return m.needs(v)
 	case v.kind == luaOutside:
 		return m.outside(string(v.str))
 	case name == "":
@@ -304,7 +304,7 @@ func (m *luaMachine) setField(t *luaTable, key *luaValue, v luaValue, line int) 
 	case t.fixed:
 		return m.throwAt(line, "Attempt to modify a readonly table")
 	case key.unknown():
-		return errLearn
+		return m.needs(key)
 	case key.kind == luaNil:
 		return m.throwAt(line, "table index is nil")
 	case key.kind == luaNumber && key.num != key.num:

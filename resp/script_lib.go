@@ -79,7 +79,7 @@ func (m *luaMachine) wantedError(args []luaValue, i int, fn, wanted string) erro
 	got := "no value"
 	if i < len(args) {
 		if args[i].unknown() {
-			return errLearn
+			return m.needs(&args[i])
 		}
 		got = args[i].typeName()
 	}
@@ -161,7 +161,7 @@ func (m *luaMachine) toString(v *luaValue) (luaValue, error) {
 		b, _ := v.text()
 		return luaStr(b), nil
 	case luaUnknownNumber:
-		return luaValue{}, errLearn
+		return luaValue{}, m.needs(v)
 	}
 	return luaValue{}, m.refuse("makes a string of a %s", v.typeName())
 }
@@ -178,7 +178,7 @@ func luaToNumber(m *luaMachine, args []luaValue) (luaValue, error) {
 	case v.kind == luaUnknownNumber && base == 10:
 		return v, nil
 	case v.unknown():
-		return v, errLearn
+		return v, m.needs(&v)
 	case base == 10:
 		if n, ok := v.number(); ok {
 			return luaNum(n), nil

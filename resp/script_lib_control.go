@@ -35,7 +35,7 @@ func luaError(m *luaMachine, args []luaValue) error {
 		return err
 	}
 	if v.unknown() {
-		return errLearn
+		return m.needs(&v)
 	}
 	if text, ok := v.text(); ok && level > 0 {
 		if err := m.make(len(text)); err != nil {
@@ -139,7 +139,7 @@ func luaNext(m *luaMachine, args []luaValue) error {
 	from := 0
 	if len(args) > 1 && args[1].kind != luaNil {
 		if args[1].unknown() {
-			return errLearn
+			return m.needs(&args[1])
 		}
 		if from = t.position(&args[1]); from == 0 {
 			return m.throw(luaStr([]byte("invalid key to 'next'")))

@@ -108,7 +108,7 @@ func luaTableConcat(m *luaMachine, args []luaValue) (luaValue, error) {
 		text, ok := v.text()
 		if !ok {
 			if v.unknown() {
-				return v, errLearn
+				return v, m.needs(&v)
 			}
 			return v, m.throwf("invalid value (%s) at index %d in table for 'concat'", v.typeName(), i)
 		}

@@ -31,6 +31,9 @@ var (
 	// errRefused says that the script is outside what is modelled here, for
 	// the reason in luaMachine.refusal. Nothing catches it.
 	errRefused = errors.New("script: refused")
+	// errList says that the script pushes to a key that the run did not take
+	// for a list: it has to begin again. Nothing catches it.
+	errList = errors.New("script: a key is a list")
 )
 
 // luaFunc is a function: a builtin, which has one or many, or a closure.
@@ -341,7 +344,7 @@ func (m *luaMachine) equal(a, b *luaValue) (bool, error) {
 	case a.kind == luaUnknownString && b.kind == luaUnknownString && a.num == b.num:
 		return true, nil
 	case a.typeName() == b.typeName():
-		return false, errLearn
+		return false, m.needs(a, b)
 	}
 	return false, nil
 }

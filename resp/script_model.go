@@ -47,6 +47,7 @@ type lockModel struct {
 	touched bool
 	more    []*modelKey // further ones, and some to be used again
 	nmore   int
+	lists   []modelList // that the script pushes to; the other keys are none
 
 	// candidates are the strings that the unknown value of the first key was
 	// compared with.
@@ -69,6 +70,9 @@ func (l *lockModel) start(assume redlock.State, known bool) {
 		*k = modelKey{}
 	}
 	l.nmore = 0
+	for i := range l.lists {
+		l.lists[i].length = lengthUnknown
+	}
 }
 
 // clear is the model without what refers to a script that was run.
@@ -76,7 +80,7 @@ func (l *lockModel) clear() {
 	const keepKeys = 8
 	l.start(redlock.State{}, false)
 	clear(l.candidates[:cap(l.candidates)])
-	l.given, l.bind = nil, false
+	l.given, l.bind, l.lists = nil, false, nil
 	if len(l.more) > keepKeys {
 		l.more = nil
 	}
@@ -133,10 +137,15 @@ func (l *lockModel) candidate(b []byte) error {
 // touch returns the key of that name.
 func (m *luaMachine) touch(key []byte) (*modelKey, error) {
 	l := &m.model
-	if err := m.step(l.nmore / bytesAKeyStep); err != nil {
+	n := l.keys()
+	if err := m.step(l.nmore/bytesAKeyStep + n*(len(key)/bytesAStep)); err != nil {
 		return nil, err
 	}
-	n := l.keys()
+	if list, err := m.findList(key); err != nil {
+		return nil, err
+	} else if list != nil {
+		return nil, m.refuse("pushes to %.64q and does more with it than to delete it and to give it an expiry; "+noLists, key)
+	}
 	for i := range n {
 		k := l.at(i)
 		if k.db != l.db {
@@ -150,9 +159,14 @@ func (m *luaMachine) touch(key []byte) (*modelKey, error) {
 	case n == maxScriptKeys:
 		return nil, m.refuse("touches more than %d keys", maxScriptKeys)
 	case m.env.reserves(key):
-		return nil, m.refuse("touches a key that begins with '%s', where this proxy keeps its own records", m.env.Reserved)
+		return nil, m.reserved()
 	}
 	return l.add(key), nil
+}
+
+// reserved refuses to touch a key of the proxy's own.
+func (m *luaMachine) reserved() error {
+	return m.refuse("touches a key that begins with '%s', where this proxy keeps its own records", m.env.Reserved)
 }
 
 // add puts a key into the model.

@@ -97,7 +97,7 @@ func (e *lessExpr) eval(m *luaMachine) (luaValue, error) {
 		order := bytes.Compare(a.str, b.str)
 		return luaBool(order < 0 || e.orEqual && order == 0), nil
 	case a.unknown() || b.unknown():
-		return a, errLearn
+		return a, m.needs(&a, &b)
 	case a.typeName() == b.typeName():
 		return a, m.throwAt(e.line, "attempt to compare two %s values", a.typeName())
 	}
@@ -115,7 +115,7 @@ func (e *arithExpr) eval(m *luaMachine) (luaValue, error) {
 	case okX && okY:
 		return luaNum(arith(e.op, x, y)), nil
 	case a.unknown() || b.unknown():
-		return a, errLearn
+		return a, m.needs(&a, &b)
 	case !okX:
 		return a, m.typeError(e.line, "perform arithmetic on", nameOf(e.left), &a)
 	}
@@ -176,7 +176,7 @@ func (e *concatExpr) eval(m *luaMachine) (luaValue, error) {
 	total := 0
 	for i := range parts {
 		if parts[i].unknown() {
-			return luaValue{}, errLearn
+			return luaValue{}, m.needs(&parts[i])
 		}
 	}
 	for i := len(parts) - 1; i >= 0; i-- {

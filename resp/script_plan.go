@@ -45,6 +45,8 @@ type Plan struct {
 	names  [][]byte        // the keys of the present swap, if they are several
 	vector []redlock.State // as learned, of all of them
 
+	lists []modelList // that the script was seen to push to
+
 	published []Publication    // by the run that was answered last
 	heard     map[string]int64 // see [luaMachine.receivers]
 }
@@ -70,7 +72,7 @@ func (s *Script) Plan(p *Plan, keys, args [][]byte, db int, readOnly bool, env *
 	}
 	m := p.machine()
 	defer p.done(m)
-	if p.derive(m) != nil {
+	if p.first(m, p.derive) != nil {
 		return refusedText(m.refusal)
 	}
 	return ""
@@ -91,6 +93,7 @@ func (p *Plan) MayLearn() bool {
 func (p *Plan) machine() *luaMachine {
 	m := p.script.machines.Get().(*luaMachine)
 	m.env, m.now, m.heard = p.env, p.now, p.heard
+	m.model.lists = p.lists
 	m.frozen.DefaultTTL = p.env.DefaultTTL
 	return m
 }
@@ -98,6 +101,7 @@ func (p *Plan) machine() *luaMachine {
 // done gives the machine back.
 func (p *Plan) done(m *luaMachine) {
 	p.now, p.heard, p.published = m.now, m.heard, m.said
+	p.lists = m.model.lists
 	m.release()
 	p.script.machines.Put(m)
 }
@@ -110,10 +114,16 @@ func (p *Plan) run(m *luaMachine, assume redlock.State, known bool) (luaValue, e
 
 // runGiven is run with what the model is given besides.
 func (p *Plan) runGiven(m *luaMachine, assume redlock.State, known bool) (luaValue, error) {
-	m.model.db, m.readOnly = p.db, p.readOnly
-	v, err := m.run(&p.script.main, p.keys, p.args, assume, known)
+	v, err := luaValue{}, errList
+	for err == errList { // not more often than maxScriptLists in all runs together
+		m.model.db, m.readOnly = p.db, p.readOnly
+		v, err = m.run(&p.script.main, p.keys, p.args, assume, known)
+	}
 	if err != nil && err != errLua {
 		return v, err
+	}
+	if bad := p.script.watchesNoList(m); bad != nil {
+		return v, bad
 	}
 	if bad := m.measure(&v); bad != nil {
 		return v, bad
@@ -135,6 +145,19 @@ func (p *Plan) assumed(c redlock.Case) (assume redlock.State, known bool) {
 	return redlock.State{}, true
 }
 
+// first derives the first swap, and again if that shows that the script pushes
+// to a key: what was found before may have taken it for a string.
+func (p *Plan) first(m *luaMachine, derive func(*luaMachine) error) error {
+	for {
+		lists := len(m.model.lists)
+		err := derive(m)
+		if len(m.model.lists) == lists {
+			return err
+		}
+		p.Swap, p.NoKey, p.DefaultTTL, p.names = redlock.Swap{}, false, false, nil
+	}
+}
+
 // derive fills the table. An error is errRefused.
 func (p *Plan) derive(m *luaMachine) error {
 	s := &p.Swap
@@ -142,7 +165,7 @@ func (p *Plan) derive(m *luaMachine) error {
 		return err
 	}
 	if p.NoKey = !m.model.touched; p.NoKey {
-		return nil
+		return m.onlyLists()
 	}
 	// Up to here no run knows anything of the key, so all touch the same one.
 	s.Key, p.DB = m.model.key.key, m.model.key.db

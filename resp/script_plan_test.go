@@ -231,8 +231,8 @@ func TestUndecidedVotesAreAnError(t *testing.T) {
 
 func TestRefusedAfterLearningWritesNothing(t *testing.T) {
 	m := held(redlock.Text, "tok", 500)
-	reply, n := rounds(t, testEnv(), m, `local v = redis.call('get', KEYS[1]) if #v == 3 then redis.call('set', KEYS[1], 'new') redis.call('lpush', 'c', v) end`)
-	if !strings.Contains(reply, "calls 'LPUSH'") || n != 1 || m.value("k") != "tok" {
+	reply, n := rounds(t, testEnv(), m, `local v = redis.call('get', KEYS[1]) if #v == 3 then redis.call('set', KEYS[1], 'new') redis.call('hset', 'c', 'f', v) end`)
+	if !strings.Contains(reply, "calls 'HSET'") || n != 1 || m.value("k") != "tok" {
 		t.Errorf("%q after %d rounds, holds %q", reply, n, m.value("k"))
 	}
 }

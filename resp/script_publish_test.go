@@ -111,11 +111,11 @@ func TestMessagesWithTheValueAreLearned(t *testing.T) {
 }
 
 func TestRefusedRunsPublishNothing(t *testing.T) {
-	const script = `local v = redis.call('get', KEYS[1]) if #v == 3 then redis.call('publish', 'c', 'x') redis.call('lpush', 'l', 'x') end`
+	const script = `local v = redis.call('get', KEYS[1]) if #v == 3 then redis.call('publish', 'c', 'x') redis.call('hset', 'l', 'f', 'x') end`
 	l := recognised(t, testEnv(), script)
 	state := redlock.State{Kind: redlock.Text, Value: []byte("tok"), TTL: 500}
 	reply, _ := l.Reply(nil, 2, []redlock.Outcome{{Case: redlock.CaseOther, State: state}}, new(redlock.Swap))
-	if got := publications(l); !strings.Contains(string(reply), "calls 'LPUSH'") || got != "" {
+	if got := publications(l); !strings.Contains(string(reply), "calls 'HSET'") || got != "" {
 		t.Errorf("%q and %q published", reply, got)
 	}
 }

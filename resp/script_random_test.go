@@ -211,6 +211,8 @@ func TestTablesAgreeWithRunsOnTheStateItself(t *testing.T) {
 	all := append(randomScripts(1000, 3000), lockScripts()...)
 	all = append(all, spellings()...)
 	all = append(all, commandScripts()...)
+	all = append(all, listScripts()...)
+	all = append(all, randomListScripts(1000, 1000)...)
 	for _, c := range all {
 		s, err := e.Scripts.Compile([]byte(c.text))
 		if err != nil {
@@ -223,7 +225,7 @@ func TestTablesAgreeWithRunsOnTheStateItself(t *testing.T) {
 // FuzzScript: whatever a client sends as a script, nothing panics, it ends
 // soon, and tables agree with runs on the state itself.
 func FuzzScript(f *testing.F) {
-	for _, cases := range [][]scriptCase{lockScripts(), languageScripts(), commandScripts(), spellings()[:40], randomScripts(7, 50)} {
+	for _, cases := range [][]scriptCase{lockScripts(), languageScripts(), commandScripts(), spellings()[:40], randomScripts(7, 50), listScripts(), randomListScripts(7, 50)} {
 		for _, c := range cases {
 			f.Add(c.text, "tok", "30000")
 		}

@@ -62,7 +62,7 @@ func (m *luaMachine) command(args []luaValue) (luaValue, error) {
 		case luaNumber: // with more digits than Lua gives it elsewhere
 			m.words = append(m.words, appendLuaNumber(nil, args[i].num, 17))
 		case luaUnknownString, luaUnknownNumber:
-			return luaValue{}, errLearn
+			return luaValue{}, m.needs(&args[i])
 		default:
 			return m.fail("ERR Lua redis lib command arguments must be strings or integers")
 		}
@@ -120,7 +120,7 @@ func (m *luaMachine) null() luaValue {
 
 func redisErrorReply(m *luaMachine, args []luaValue) (luaValue, error) {
 	if len(args) == 1 && args[0].unknown() {
-		return luaValue{}, errLearn
+		return luaValue{}, m.needs(&args[0])
 	}
 	if len(args) != 1 || args[0].kind != luaString {
 		return m.replyTable(luaErr, []byte("ERR wrong number or type of arguments"))
@@ -143,7 +143,7 @@ func errorText(b []byte) []byte {
 
 func redisStatusReply(m *luaMachine, args []luaValue) (luaValue, error) {
 	if len(args) == 1 && args[0].unknown() {
-		return luaValue{}, errLearn
+		return luaValue{}, m.needs(&args[0])
 	}
 	if len(args) != 1 || args[0].kind != luaString {
 		return m.replyTable(luaErr, []byte("ERR wrong number or type of arguments"))
@@ -156,7 +156,7 @@ func redisSHA1Hex(m *luaMachine, args []luaValue) (luaValue, error) {
 		return m.fail("ERR wrong number of arguments")
 	}
 	if args[0].unknown() {
-		return luaValue{}, errLearn
+		return luaValue{}, m.needs(&args[0])
 	}
 	text, _ := args[0].text()
 	if err := m.step(1 + len(text)/64); err != nil {

@@ -26,7 +26,7 @@ func (m *luaMachine) measureIn(v *luaValue) error {
 	left.bytes -= len(v.str) + 32
 	switch {
 	case v.unknown():
-		return errLearn
+		return m.needs(v)
 	case left.elements < 0 || left.bytes < 0:
 		return m.refuse("returns more than %d MiB or %d elements", maxReplyBytes>>20, maxReplyElements)
 	case v.kind != luaTableKind:

@@ -268,7 +268,7 @@ func (s *countStmt) number(m *luaMachine, e luaExpr, what string) (float64, erro
 	case ok:
 		return n, nil
 	case v.unknown():
-		return 0, errLearn
+		return 0, m.needs(&v)
 	}
 	return 0, m.throwAt(s.line, "'for' %s must be a number", what)
 }

@@ -21,7 +21,9 @@ const (
 	// What a script read from its key before the real content is known. Such a
 	// value has a Lua type and is true in a condition; a string is equal to
 	// itself and to no other, which is remembered (see luaMachine.equal). Any
-	// other use of its content ends the run with errLearn.
+	// other use of its content ends the run with errLearn. A number that nobody
+	// can learn, because it depends on a list, has its command in str, and such
+	// a use of it refuses the script (see luaMachine.needs).
 	luaUnknownString
 	luaUnknownNumber
 

@@ -37,7 +37,7 @@ func (p *Plan) transact() (reason string) {
 	if p.script.watches() {
 		derive = p.deriveWatched
 	}
-	if derive(m) != nil {
+	if p.first(m, derive) != nil {
 		return m.refusal
 	}
 	return ""
@@ -124,6 +124,19 @@ func (p *Plan) limitTTLs(m *luaMachine, states []redlock.State) {
 	for i := range p.script.tx.watched {
 		limit(i, p.script.tx.watched[i].ttlAtMost())
 	}
+}
+
+// watchesNoList refuses a transaction that waits for a list to change.
+func (s *Script) watchesNoList(m *luaMachine) error {
+	if !s.watches() {
+		return nil
+	}
+	for i := range s.tx.watched {
+		if key := s.tx.watched[i].Key; m.model.list(key) != nil {
+			return m.refuse("watches %.64q and pushes to it; "+noLists, key)
+		}
+	}
+	return nil
 }
 
 // resolveWatched is [Plan.Resolve] for a transaction that expects something.

@@ -44,7 +44,8 @@ func transactionCommandOf(name []byte) scriptCommand {
 	switch string(fold(buf[:], name)) {
 	case "unwatch":
 		return scriptCommand{arity: 1, run: unwatchQueued}
-	case "select": // the connection would have to follow, if the swap is applied
+	case "select", // the connection would have to follow, if the swap is applied
+		"lpush", "rpush": // the reply would be the length of a list that is not kept
 		return scriptCommand{}
 	}
 	return scriptCommandOf(name)

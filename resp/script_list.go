@@ -27,9 +27,12 @@ const noLists = "lists are not kept here, and who waits for one has to poll for 
 
 // modelList is a list as a script sees it during one run.
 type modelList struct {
-	db     int
-	key    []byte
-	length int64 // of it now; or one of the following
+	db      int
+	key     []byte
+	length  int64 // of it now; or one of the following
+	stays   bool  // it was pushed to, and has been given no expiry since
+	expires bool  // it was given one
+	lasting bool  // that was so at the end of some run
 }
 
 const (
@@ -75,6 +78,7 @@ func scriptPush(m *luaMachine, args [][]byte) (luaValue, error) {
 }
 
 func (k *modelList) push(command []byte, n int64) luaValue {
+	k.stays = !k.expires
 	if k.length < 0 {
 		k.length = lengthSome
 		return unlearnable(command)
@@ -86,7 +90,7 @@ func (k *modelList) push(command []byte, n int64) luaValue {
 // remove is DEL. The number is how many it deletes.
 func (k *modelList) remove(command []byte) luaValue {
 	n := k.count(command)
-	k.length = 0
+	k.length, k.stays, k.expires = 0, false, false
 	return n
 }
 
@@ -105,6 +109,9 @@ func (k *modelList) count(command []byte) luaValue {
 // met, for a list that exists.
 func (k *modelList) expire(command []byte, ttl int64, flags expireFlags) luaValue {
 	n := k.count(command)
+	if k.stays && flags == 0 {
+		k.stays, k.expires = false, true
+	}
 	switch {
 	case k.length == 0:
 	case flags != 0:
@@ -142,6 +149,25 @@ func (m *luaMachine) needs(values ...*luaValue) error {
 		}
 	}
 	return errLearn
+}
+
+// noteLastingLists remembers the lists that a run pushed to and gave no expiry.
+func (m *luaMachine) noteLastingLists() {
+	for i := range m.model.lists {
+		k := &m.model.lists[i]
+		k.lasting = k.lasting || k.stays
+	}
+}
+
+// noLastingList refuses a script that pushes to a list and gives it no expiry:
+// that is data to be kept, not a signal.
+func (m *luaMachine) noLastingList() error {
+	for i := range m.model.lists {
+		if k := &m.model.lists[i]; k.lasting {
+			return m.refuse("pushes to %.64q and gives it no expiry, so it is more than a signal to waiters; "+noLists, k.key)
+		}
+	}
+	return nil
 }
 
 // onlyLists refuses a script that pushes to a list and touches no other key: it

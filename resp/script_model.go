@@ -71,7 +71,8 @@ func (l *lockModel) start(assume redlock.State, known bool) {
 	}
 	l.nmore = 0
 	for i := range l.lists {
-		l.lists[i].length = lengthUnknown
+		k := &l.lists[i]
+		k.length, k.stays, k.expires = lengthUnknown, false, false
 	}
 }
 

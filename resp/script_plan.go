@@ -72,7 +72,7 @@ func (s *Script) Plan(p *Plan, keys, args [][]byte, db int, readOnly bool, env *
 	}
 	m := p.machine()
 	defer p.done(m)
-	if p.first(m, p.derive) != nil {
+	if p.first(m, p.derive) != nil || m.noLastingList() != nil {
 		return refusedText(m.refusal)
 	}
 	return ""
@@ -125,6 +125,7 @@ func (p *Plan) runGiven(m *luaMachine, assume redlock.State, known bool) (luaVal
 	if bad := p.script.watchesNoList(m); bad != nil {
 		return v, bad
 	}
+	m.noteLastingLists()
 	if bad := m.measure(&v); bad != nil {
 		return v, bad
 	}

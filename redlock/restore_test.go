@@ -74,6 +74,9 @@ func TestMasterThatWasFlushedOrRestartedFromASnapshotGetsItsLocksBack(t *testing
 	wantHeld(t, servers[0], 100)
 	servers[2].must("FLUSHALL")
 	mustCycle(t, c)
+	await(t, "the record of a new admission", func() bool { // the flush may not be noticed yet
+		return servers[2].must("EXISTS "+recordKey("redlock")) == ":1"
+	})
 	awaitVoters(t, c, "123", "")
 	wantHeld(t, servers[2], 100)
 }

@@ -80,7 +80,7 @@ type engineStats struct {
 
 func readStats(locks Locks) engineStats {
 	var sum engineStats
-	for _, q := range quorums(locks) {
+	for _, q := range locks.Quorums() {
 		s := &q.Stats
 		sum.rounds += s.Rounds.Load()
 		sum.splitRetries += s.SplitRetries.Load()
@@ -123,15 +123,3 @@ func oneIf(b bool) float64 {
 
 // label makes a text from a master fit for a label, which must be UTF-8.
 func label(s string) string { return strings.ToValidUTF8(s, "?") }
-
-// quorums returns the quorum of every database in use.
-func quorums(locks Locks) []*redlock.Quorum {
-	if all, ok := locks.(interface{ Quorums() []*redlock.Quorum }); ok {
-		return all.Quorums()
-	}
-	q, err := locks.DB(0)
-	if err != nil {
-		return nil
-	}
-	return []*redlock.Quorum{q}
-}

@@ -14,6 +14,8 @@ import (
 type Locks interface {
 	// DB returns the quorum of a database, an error if there is no such one.
 	DB(n int) (*redlock.Quorum, error)
+	// Quorums returns the quorum of every database in use.
+	Quorums() []*redlock.Quorum
 	// Report tells how the masters are.
 	Report() []redlock.MasterReport
 	// Admit lets a master ("host:port") or "ALL" vote, by order of an

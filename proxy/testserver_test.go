@@ -26,6 +26,8 @@ func (l *testLocks) DB(n int) (*redlock.Quorum, error) {
 	return l.quorum, nil
 }
 
+func (l *testLocks) Quorums() []*redlock.Quorum { return []*redlock.Quorum{l.quorum} }
+
 func (l *testLocks) Report() []redlock.MasterReport { return l.reports }
 
 func (l *testLocks) Keys(_ context.Context, db int, f redlock.KeyFilter) ([]string, error) {

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -43,7 +42,7 @@ func TestEvictionIsWarnedOf(t *testing.T) {
 	} {
 		got := evictionWarning(map[string]string{"maxmemory_policy": tt.policy, "maxmemory": tt.memory})
 		if (got != "") != tt.warned || tt.warned && !strings.Contains(got, tt.policy) {
-			t.Error(fmt.Sprintf("%s at %s: %q", tt.policy, tt.memory, got))
+			t.Errorf("%s at %s: %q", tt.policy, tt.memory, got)
 		}
 	}
 }

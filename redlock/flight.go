@@ -186,13 +186,13 @@ func (f *flight) abandon() {
 func (f *flight) validityOf(s *Swap) time.Duration {
 	v := time.Duration(math.MaxInt64)
 	for c := CaseAbsent; c <= CaseWrong; c++ {
-		if l := s.Leaf(c); (l.Effect == Set || l.Effect == Expire) && l.TTL > 0 {
+		if l := s.Leaf(c); l.timed() {
 			v = min(v, f.q.pad.validity(l.TTL))
 		}
 	}
 	for i := range s.And {
 		for c := CaseAbsent; c <= CaseMine; c++ {
-			if l := s.And[i].leaf(c); (l.Effect == Set || l.Effect == Expire) && l.TTL > 0 {
+			if l := s.And[i].leaf(c); l.timed() {
 				v = min(v, f.q.pad.validity(l.TTL))
 			}
 		}

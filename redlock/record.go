@@ -31,10 +31,12 @@ type admission struct {
 const OwnKeys = "redlock-proxy:{"
 
 // recordKey is where the record of a quorum is kept.
-func recordKey(quorum string) string { return OwnKeys + quorum + "}:record" }
+func recordKey(quorum string) string { return ownKey(quorum, "record") }
 
 // horizonKey lives as long as any lock may, see horizon.go.
-func horizonKey(quorum string) string { return OwnKeys + quorum + "}:horizon" }
+func horizonKey(quorum string) string { return ownKey(quorum, "horizon") }
+
+func ownKey(quorum, name string) string { return OwnKeys + quorum + "}:" + name }
 
 // String is the identity as records spell it. Half of each random id is enough
 // to tell lives apart, and every batch reads the record.

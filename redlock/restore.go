@@ -141,7 +141,7 @@ func (s *steward) unmark(r *restoration) {
 
 // mark puts a key on the master that is being filled, ahead of everything else.
 func (s *steward) mark(ctx context.Context, to *peer, r *restoration) error {
-	marker := fmt.Sprintf("%s%s}:restoring:%016x", OwnKeys, s.shape.name, rand.Uint64())
+	marker := ownKey(s.shape.name, fmt.Sprintf("restoring:%016x", rand.Uint64()))
 	command := to.w.client.B().Arbitrary("SET", marker, "", "PX", strconv.FormatInt(markerLife.Milliseconds(), 10)).Build()
 	if err := to.w.client.Do(ctx, command).Error(); err != nil {
 		return err

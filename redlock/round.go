@@ -85,7 +85,7 @@ func (q *Quorum) padTable(s *Swap) {
 }
 
 func (q *Quorum) padLeaf(l *Leaf) {
-	if (l.Effect == Set || l.Effect == Expire) && l.TTL > 0 {
+	if l.timed() {
 		l.TTL = q.pad.pad(l.TTL)
 	}
 }

@@ -48,6 +48,9 @@ type Leaf struct {
 	TTL    int64  // milliseconds > 0 for Set and Expire; KeepTTL allowed for Set
 }
 
+// timed reports whether the leaf gives a key a TTL.
+func (l *Leaf) timed() bool { return (l.Effect == Set || l.Effect == Expire) && l.TTL > 0 }
+
 // writes reports whether the leaf changes a key.
 func (l *Leaf) writes() bool { return l.Effect >= Set }
 

@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/conf"
 	"redlock-proxy/proxy"
 	"redlock-proxy/redlock"
+	"redlock-proxy/resp"
 )
 
 var version string // set by the linker
@@ -31,8 +32,10 @@ func run(ctx context.Context) error {
 		_, err = fmt.Print(conf.Usage())
 	case c.Command == conf.Version:
 		_, err = fmt.Println("redlock-proxy", conf.BuildVersion(version))
+	case c.Command == conf.PrintConfig:
+		err = c.Print(os.Stdout)
 	case c.Command == conf.Healthcheck:
-		err = proxy.Healthcheck(ctx, c.Address, c.User, c.RequirePass)
+		err = proxy.Healthcheck(ctx, c.Address, c.HealthcheckTLS(), c.User, c.RequirePass)
 	default:
 		err = serve(ctx, c, conf.BuildVersion(version))
 	}
@@ -50,9 +53,16 @@ func serve(ctx context.Context, c conf.Config, version string) error {
 		return err
 	}
 	defer locks.Close()
-	return proxy.Run(ctx, proxy.Config{
-		Listen: c.Listen, Version: version, RequirePass: c.RequirePass, User: c.User, ProtectedMode: c.ProtectedMode,
-		MaxClients: c.MaxClients, MaxInFlight: c.MaxInFlight, IdleTimeout: c.IdleTimeout, ShutdownTimeout: c.ShutdownTimeout,
-		OpTimeout: c.OpTimeout, DefaultTTL: c.DefaultTTL, MaxTTL: c.MaxTTL, Logger: log, Locks: locks,
-	}, c.MetricsAddr, func(address string) { c.Announce(os.Stderr, log, version, address) })
+	cfg := proxy.Config{
+		Listen: c.Listen, TLSListen: c.TLSListen, TLS: c.TLS.Config, Version: version,
+		ACLFile: c.ACLFile, RequirePass: c.RequirePass, User: c.User, ProtectedMode: c.ProtectedMode,
+		MaxClients: c.MaxClients, MaxInFlight: c.MaxInFlight, IdleTimeout: c.IdleTimeout, DrainTime: c.DrainTime, ShutdownTimeout: c.ShutdownTimeout,
+		MaxInFlightSize: c.OutputBuffer, MaxPushed: c.PubSubBuffer, MaxMemory: c.MaxMemory, KeepAlive: c.KeepAlive, WriteTimeout: c.WriteTimeout,
+		Limits:    resp.Limits{MaxBulk: c.MaxBulk, MaxCommand: c.QueryBuffer, CommandTimeout: c.CommandTimeout},
+		OpTimeout: c.OpTimeout, DefaultTTL: c.DefaultTTL, MaxTTL: c.MaxTTL, StatusPage: c.StatusPage, StatusPassword: c.MetricsPassword, Logger: log, Locks: locks,
+	}
+	for _, certificates := range c.Certificates() {
+		cfg.Reload = append(cfg.Reload, certificates)
+	}
+	return proxy.Run(ctx, cfg, c.MetricsAddr, func(plain, secure string) { c.Announce(os.Stderr, log, version, plain, secure) })
 }

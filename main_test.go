@@ -65,7 +65,7 @@ func TestCommandsThatEnd(t *testing.T) {
 			"redlock-proxy: --listen: \"here\" is not host:port, like 127.0.0.1:6380 or [::1]:6380\n" +
 				"redlock-proxy: REDLOCK_OP_TIMEOUT: \"soon\" is not a duration"},
 		{"healthcheck of nobody", []string{"healthcheck", "--address", nobody.Addr().String()}, 1, "", "redlock-proxy: dial tcp"},
-		{"port in use", []string{"--listen", busy.Addr().String()}, 1, "", "redlock-proxy: --listen: listen tcp"},
+		{"port in use", []string{"--listen", busy.Addr().String()}, 1, "", "redlock-proxy: --listen: listen tcp " + busy.Addr().String() + ": bind: address already in use (another program has this port: stop it, or take another port)"},
 		{"status port in use", []string{"--listen", "127.0.0.1:0", "--metrics-addr", busy.Addr().String()}, 1, "", "redlock-proxy: --metrics-addr: listen tcp"},
 	}
 	for _, tt := range tests {
@@ -156,6 +156,30 @@ func TestHealthcheckLogsIn(t *testing.T) {
 		err := command(t.Context(), "REDLOCK_REQUIREPASS="+tt.password, "REDLOCK_LISTEN="+address, "healthcheck").Run()
 		if code := exitCode(t, err); code != tt.code {
 			t.Errorf("password %s: exit code %d, want %d", tt.password, code, tt.code)
+		}
+	}
+}
+
+// TestASecondSignalEndsTheDrain, which would take an hour.
+func TestASecondSignalEndsTheDrain(t *testing.T) {
+	cmd, address := serving(t, "REDLOCK_DRAIN_TIME=1h")
+	cmd.Process.Signal(syscall.SIGTERM)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for range 10 { // it goes on
+		if out, err := command(t.Context(), "REDLOCK_ADDRESS="+address, "healthcheck").CombinedOutput(); err != nil {
+			t.Fatalf("while it drains: %v\n%s", err, out)
+		}
+	}
+	for { // the first signal may not have been taken yet
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Error("exit code 0, though the drain was cut short")
+			}
+			return
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -11,7 +11,7 @@ func announce(t *testing.T, address string, args ...string) string {
 	t.Helper()
 	c := parse(t, append(args, "--listen", address))
 	var b bytes.Buffer
-	c.Announce(&b, c.Logger(&b), "v1", strings.Replace(address, "0.0.0.0", "[::]", 1))
+	c.Announce(&b, c.Logger(&b), "v1", strings.Replace(address, "0.0.0.0", "[::]", 1), "")
 	return b.String()
 }
 
@@ -30,12 +30,12 @@ func TestAnnounceEmbedded(t *testing.T) {
 }
 
 func TestAnnounceMasters(t *testing.T) {
-	got := announce(t, "0.0.0.0:6379", "--masters=a,rediss://u:hunter2@b,c:7", "--requirepass=hunter2", "--user=alice", "--metrics-addr=:9000")
+	got := announce(t, "0.0.0.0:6379", "--masters=a,rediss://u:hunter2@b,c:7", "--requirepass=hunter2", "--user=alice", "--metrics-addr=:9000", "--metrics-password=hunter2")
 	want := `redlock-proxy v1
   listening 0.0.0.0:6379, with a password
   masters   a:6379, b:6379 (TLS), c:7
   quorum    2 of 3, answered within 50ms
-  status    http://127.0.0.1:9000/metrics, /healthz, /readyz
+  status    http://127.0.0.1:9000/ in a browser, /metrics, /healthz, /readyz
   try       redis-cli -p 6379 --user alice --askpass set my-lock token NX PX 30000
 `
 	if got != want {

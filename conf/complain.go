@@ -8,7 +8,8 @@ import (
 )
 
 // Complain writes what is wrong, a line each, and returns the exit code: 0
-// without an error, 2 for a wrong configuration, else 1.
+// without an error, 2 for a wrong configuration (Faults, or an error that says so
+// by a method Misconfigured), else 1.
 func Complain(w io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -17,7 +18,8 @@ func Complain(w io.Writer, err error) int {
 		fmt.Fprintln(w, "redlock-proxy:", line)
 	}
 	var faults Faults
-	if errors.As(err, &faults) {
+	var wrong interface{ Misconfigured() }
+	if errors.As(err, &faults) || errors.As(err, &wrong) {
 		return 2
 	}
 	return 1

@@ -24,16 +24,23 @@ const (
 	Healthcheck                // ask a running proxy whether it answers
 	Help                       // print [Usage]
 	Version                    // print the version
+	PrintConfig                // print the settings in force, see [Config.Print]
 )
 
 // Config is everything an operator can decide.
 type Config struct {
 	Command Command
 
-	Listen        string // host:port clients connect to
+	Listen        string // host:port clients connect to; empty: only with TLS
+	ACLFile       string // of users; empty: one, with RequirePass
 	RequirePass   string // empty: no password
 	User          string // the name that goes with RequirePass
 	ProtectedMode bool
+
+	TLSListen          string        // host:port clients connect to with TLS; empty: none
+	TLS                *Certificates // of the listener; nil without one
+	ClientCertificates bool          // whoever connects with TLS has to show one
+	MastersTLS         *Certificates // of connections to rediss:// masters; nil without any
 
 	Masters         []Master // empty: EmbeddedMasters in memory
 	EmbeddedMasters int
@@ -44,17 +51,19 @@ type Config struct {
 	DefaultTTL    time.Duration
 	MaxTTL        time.Duration // 0: none
 
-	MaxClients      int
-	MaxInFlight     int           // commands, per connection
-	IdleTimeout     time.Duration // 0: never
-	ShutdownTimeout time.Duration
+	Limits
 
-	MetricsAddr string // empty: off
-	LogFormat   string // "text" or "json"
-	LogLevel    slog.Level
+	MetricsAddr     string // empty: off
+	MetricsPassword string // empty: none
+	StatusPage      bool
+	LogFormat       string // "text" or "json"
+	LogLevel        slog.Level
 
 	// Address is what the healthcheck connects to.
 	Address string
+
+	// Settings are all settings, for PrintConfig only.
+	Settings []Setting
 
 	// Warnings are for the log: legal, but probably not what was meant.
 	Warnings []string
@@ -82,6 +91,9 @@ func Parse(args, environ []string, readFile func(string) ([]byte, error)) (Confi
 	p.finish()
 	if len(p.faults) > 0 {
 		return Config{}, p.faults
+	}
+	if p.Command == PrintConfig {
+		p.Settings = p.settings()
 	}
 	return p.Config, nil
 }

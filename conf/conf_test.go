@@ -46,8 +46,12 @@ func TestDefaults(t *testing.T) {
 		Listen: "127.0.0.1:6380", User: "default", ProtectedMode: true,
 		EmbeddedMasters: 5, QuorumName: "redlock",
 		OpTimeout: 50 * time.Millisecond, ClockDriftPPM: 500, DefaultTTL: 24 * time.Hour,
-		MaxClients: 10000, MaxInFlight: 1024, ShutdownTimeout: 5 * time.Second,
-		LogFormat: "text", LogLevel: slog.LevelInfo, Address: "127.0.0.1:6380",
+		Limits: Limits{
+			MaxClients: 10000, MaxInFlight: 1024, CommandTimeout: 30 * time.Second, WriteTimeout: 10 * time.Second,
+			KeepAlive: 5 * time.Minute, MaxBulk: 16 << 20, QueryBuffer: 32 << 20, OutputBuffer: 1 << 20, PubSubBuffer: 8 << 20,
+			MaxMemory: 512 << 20, ShutdownTimeout: 5 * time.Second,
+		},
+		StatusPage: true, LogFormat: "text", LogLevel: slog.LevelInfo, Address: "127.0.0.1:6380",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -58,10 +62,15 @@ func TestEverySettingIsAFlagAndAVariable(t *testing.T) {
 	values := map[string]string{ // one that is not the default
 		"listen": ":7000", "requirepass": "secret", "requirepass-file": "", "user": "alice", "protected-mode": "no",
 		"masters": "a:1,b:2,c:3", "masters-username": "u", "masters-password": "p", "masters-password-file": "",
-		"tls-ca": "", "tls-cert": "", "tls-key": "", "embedded-masters": "3", "quorum-name": "q2",
+		"masters-tls-ca-cert-file": "", "masters-tls-cert-file": "", "masters-tls-key-file": "",
+		"aclfile": "", "tls-port": "", "tls-cert-file": "", "tls-key-file": "", "tls-ca-cert-file": "", "tls-auth-clients": "", "tls-protocols": "",
+		"embedded-masters": "3", "quorum-name": "q2",
 		"op-timeout": "75ms", "clock-drift": "250", "default-ttl": "1h", "max-ttl": "48h",
-		"max-clients": "7", "max-in-flight": "8", "idle-timeout": "9s", "shutdown-timeout": "10s",
-		"metrics-addr": "127.0.0.1:9000", "log-format": "json", "log-level": "warn", "address": "x:1",
+		"maxclients": "7", "max-in-flight": "8", "timeout": "9", "command-timeout": "0", "write-timeout": "1s", "tcp-keepalive": "0",
+		"proto-max-bulk-len": "1mb", "client-query-buffer-limit": "64mb", "client-output-buffer-limit": "64kb",
+		"pubsub-output-buffer-limit": "32mb", "maxmemory-clients": "1g", "drain-time": "15s", "shutdown-timeout": "10s",
+		"metrics-addr": "127.0.0.1:9000", "metrics-password": "m", "metrics-password-file": "", "status-page": "no",
+		"log-format": "json", "log-level": "warn", "address": "x:1",
 	}
 	pristine := parse(t, nil)
 	for _, o := range options(&parser{}) {
@@ -73,7 +82,7 @@ func TestEverySettingIsAFlagAndAVariable(t *testing.T) {
 			t.Errorf("--%s is missing from this test", o.name)
 		}
 		if v == "" || o.name == "user" || o.name == "masters-username" || o.name == "masters-password" {
-			continue // need another setting; they have tests of their own
+			continue // needs another setting; they have tests of their own
 		}
 		args := []string{"healthcheck", "--" + o.name, v}
 		byFlag := parse(t, args)
@@ -87,8 +96,27 @@ func TestEverySettingIsAFlagAndAVariable(t *testing.T) {
 	}
 }
 
+func TestWhoMaySeeTheStatusPage(t *testing.T) {
+	const warning = "whoever can reach :9000 sees the names of locks and the addresses of clients on the status page; set --metrics-password-file, or --status-page=false"
+	for _, tt := range []struct {
+		args     []string
+		password string
+		warnings []string
+	}{
+		{[]string{"--metrics-addr=:9000"}, "", []string{warning}},
+		{[]string{"--metrics-addr=127.0.0.1:9000"}, "", nil},
+		{[]string{"--metrics-addr=:9000", "--status-page=false"}, "", nil},
+		{[]string{"--metrics-addr=:9000", "--metrics-password-file=/m"}, "open sesame", nil},
+	} {
+		c, err := Parse(tt.args, nil, files(map[string]string{"/m": "open sesame\n"}))
+		if err != nil || c.MetricsPassword != tt.password || !reflect.DeepEqual(c.Warnings, tt.warnings) {
+			t.Errorf("%q: password %q, warnings %q, %v", tt.args, c.MetricsPassword, c.Warnings, err)
+		}
+	}
+}
+
 func TestFlagWinsOverVariable(t *testing.T) {
-	c := parse(t, []string{"--op-timeout=20ms"}, "REDLOCK_OP_TIMEOUT=30ms", "REDLOCK_MAX_CLIENTS=5")
+	c := parse(t, []string{"--op-timeout=20ms"}, "REDLOCK_OP_TIMEOUT=30ms", "REDLOCK_MAXCLIENTS=5")
 	if c.OpTimeout != 20*time.Millisecond || c.MaxClients != 5 {
 		t.Errorf("got %v and %d, want 20ms and 5", c.OpTimeout, c.MaxClients)
 	}
@@ -155,9 +183,9 @@ func TestOneLinePerFault(t *testing.T) {
 			"--listen: is empty; leave it out for the default, 127.0.0.1:6380"}},
 		{"unknown variable", nil, []string{"REDLOCK_MASTER=a:1", "REDLOCKED=1", "OTHER=1"}, []string{
 			"REDLOCK_MASTER: no such setting; the nearest is REDLOCK_MASTERS (--masters)"}},
-		{"all of them", []string{"--op-timeout=50", "--max-clients", "0"}, []string{"REDLOCK_LOG_FORMAT=xml"}, []string{
+		{"all of them", []string{"--op-timeout=50", "--maxclients", "0"}, []string{"REDLOCK_LOG_FORMAT=xml"}, []string{
 			`--op-timeout: "50" is not a duration; write a number with its unit, like 50ms, 2s or 24h`,
-			"--max-clients: 0 is out of range: 1 to 1000000",
+			"--maxclients: 0 is out of range: 1 to 1000000",
 			`REDLOCK_LOG_FORMAT: "xml" is none of text, json`}},
 		{"listen", []string{"--listen=localhost"}, nil, []string{
 			`--listen: "localhost" is not host:port, like 127.0.0.1:6380 or [::1]:6380`}},
@@ -171,8 +199,8 @@ func TestOneLinePerFault(t *testing.T) {
 			"--max-in-flight: 99999999999999999999 is out of range: 1 to 1000000"}},
 		{"drift", []string{"--clock-drift=1%"}, nil, []string{
 			`--clock-drift: "1%" is not a whole number; it is in parts per million, like 500 or 500ppm`}},
-		{"negative duration", []string{"--idle-timeout=-1s"}, nil, []string{
-			"--idle-timeout: -1s is out of range: at least 1ms"}},
+		{"negative duration", []string{"--timeout=-1s"}, nil, []string{
+			"--timeout: -1s is out of range: at least 1ms"}},
 		{"zero where it means nothing", []string{"--op-timeout=0"}, nil, []string{
 			"--op-timeout: 0 is out of range: 1ms to 1m0s"}},
 		{"microseconds", []string{"--default-ttl=1.5ms"}, nil, []string{
@@ -187,6 +215,20 @@ func TestOneLinePerFault(t *testing.T) {
 			"--metrics-addr: 127.0.0.1:6380 is what clients connect to (--listen); it needs another port"}},
 		{"user without password", []string{"--user=alice"}, nil, []string{
 			"--user: needs a password: --requirepass-file or --requirepass"}},
+		{"users and a password", []string{"--aclfile=f", "--requirepass=x"}, []string{"REDLOCK_USER=u"}, []string{
+			"--aclfile: --requirepass is given too; users and their passwords are in the file",
+			"--aclfile: REDLOCK_USER is given too; users and their passwords are in the file"}},
+		{"TLS without a certificate", []string{"--tls-port=1"}, nil, []string{
+			"--tls-port: needs --tls-cert-file and --tls-key-file"}},
+		{"nowhere to connect", []string{"--listen=off"}, nil, []string{
+			"--listen: off leaves nowhere to connect to; it needs --tls-port"}},
+		{"TLS on the plain port", []string{"--tls-port=6380"}, nil, []string{
+			"--tls-port: needs --tls-cert-file and --tls-key-file",
+			"--tls-port: 127.0.0.1:6380 is what clients connect to (--listen); it needs another port"}},
+		{"old TLS", []string{"--tls-protocols=TLSv1.1 TLSv1.2"}, nil, []string{
+			"--tls-protocols: TLSv1.1 is not safe any more; TLSv1.2 and TLSv1.3 are"}},
+		{"TLS address", []string{"--tls-port=x"}, nil, []string{
+			`--tls-port: "x" is neither a port nor host:port, like 6379 or 0.0.0.0:6379`}},
 		{"address when serving", []string{"--address=:6380"}, nil, []string{
 			"--address: is for healthcheck only; to listen somewhere else use --listen"}},
 		{"file that is not there", []string{"--requirepass-file=/nope"}, nil, []string{

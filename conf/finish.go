@@ -1,8 +1,6 @@
 package conf
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -14,9 +12,12 @@ import (
 func (p *parser) finish() {
 	p.RequirePass = p.secret("requirepass", p.RequirePass, p.passFile)
 	p.mastersPass = p.secret("masters-password", p.mastersPass, p.mastersPassFile)
+	p.MetricsPassword = p.secret("metrics-password", p.MetricsPassword, p.metricsPassFile)
 	p.finishMasters()
+	p.finishTLS()
 	p.checkAccess()
 	p.checkTTLs()
+	p.checkBuffers()
 	p.checkAddresses()
 }
 
@@ -44,13 +45,14 @@ func (p *parser) secret(name, value, file string) string {
 }
 
 func (p *parser) finishMasters() {
-	tlsConfig := p.tlsConfig()
+	certificates := p.mastersTLS()
 	if p.masterList == "" {
 		p.checkCount(p.EmbeddedMasters)
-		p.unused("without --masters", "masters-username", "masters-password", "masters-password-file", "tls-ca", "tls-cert", "tls-key")
+		p.unused("without --masters", "masters-username", "masters-password", "masters-password-file",
+			"masters-tls-ca-cert-file", "masters-tls-cert-file", "masters-tls-key-file")
 		return
 	}
-	base := Master{Username: p.mastersUser, Password: p.mastersPass, TLS: tlsConfig}
+	base := Master{Username: p.mastersUser, Password: p.mastersPass, TLS: certificates.Config}
 	found, err := parseMasters(p.masterList, base)
 	if err != nil {
 		p.fault(p.source("masters"), err)
@@ -60,8 +62,10 @@ func (p *parser) finishMasters() {
 	p.checkCount(len(found))
 	p.unused("with --masters", "embedded-masters")
 	if p.withoutTLS() {
-		p.unused("without a rediss:// master", "tls-ca", "tls-cert", "tls-key")
+		p.unused("without a rediss:// master", "masters-tls-ca-cert-file", "masters-tls-cert-file", "masters-tls-key-file")
+		return
 	}
+	p.MastersTLS = certificates
 }
 
 // checkCount warns of numbers that are legal and give little.
@@ -94,59 +98,36 @@ func (p *parser) withoutTLS() bool {
 	return true
 }
 
-// tlsConfig is what rediss:// masters start from. There is no way to skip
-// verification: who can impersonate a master can forge votes.
-func (p *parser) tlsConfig() *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if p.tlsCA != "" {
-		pem, err := p.readFile(p.tlsCA)
-		c.RootCAs = x509.NewCertPool()
-		if err == nil && !c.RootCAs.AppendCertsFromPEM(pem) {
-			err = fmt.Errorf("%s holds no certificate in PEM form", p.tlsCA)
-		}
-		if err != nil {
-			p.fault(p.source("tls-ca"), err)
-		}
-	}
-	switch {
-	case p.tlsCert == "" && p.tlsKey == "":
-	case p.tlsKey == "":
-		p.fault(p.source("tls-cert"), errors.New("needs --tls-key too"))
-	case p.tlsCert == "":
-		p.fault(p.source("tls-key"), errors.New("needs --tls-cert too"))
-	default:
-		p.ownCertificate(c)
-	}
-	return c
-}
-
-func (p *parser) ownCertificate(c *tls.Config) {
-	certificate, certErr := p.readFile(p.tlsCert)
-	if certErr != nil {
-		p.fault(p.source("tls-cert"), certErr)
-	}
-	key, keyErr := p.readFile(p.tlsKey)
-	if keyErr != nil {
-		p.fault(p.source("tls-key"), keyErr)
-	}
-	if certErr != nil || keyErr != nil {
-		return
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		p.fault(p.source("tls-cert"), fmt.Errorf("%s with %s: %w", p.tlsCert, p.tlsKey, err))
-		return
-	}
-	c.Certificates = []tls.Certificate{pair}
-}
-
 func (p *parser) checkAccess() {
+	if p.ACLFile != "" {
+		for _, name := range []string{"requirepass", "requirepass-file", "user"} {
+			if p.option(name).given {
+				p.fault(p.source("aclfile"), fmt.Errorf("%s is given too; users and their passwords are in the file", p.source(name)))
+			}
+		}
+		return
+	}
 	if p.RequirePass == "" && p.passFile == "" && p.User != "default" {
 		p.fault(p.source("user"), errors.New("needs a password: --requirepass-file or --requirepass"))
 	}
-	if p.RequirePass == "" && !p.ProtectedMode && !loopback(p.Listen) {
-		p.warn("no password and protected mode off: whoever can reach %s can take and release any lock; set --requirepass-file or keep the network trusted", p.Listen)
+	if p.RequirePass != "" || p.ProtectedMode {
+		return
 	}
+	for _, address := range p.openAddresses() {
+		p.warn("no password and protected mode off: whoever can reach %s can take and release any lock; set --requirepass-file or keep the network trusted", address)
+	}
+}
+
+// openAddresses are those that others than this machine reach, without showing
+// a certificate.
+func (p *parser) openAddresses() (open []string) {
+	if p.Listen != "" && !loopback(p.Listen) {
+		open = append(open, p.Listen)
+	}
+	if p.TLSListen != "" && !p.ClientCertificates && !loopback(p.TLSListen) {
+		open = append(open, p.TLSListen)
+	}
+	return open
 }
 
 // checkTTLs lets a shorter --max-ttl pull the default TTL down with it.
@@ -161,14 +142,29 @@ func (p *parser) checkTTLs() {
 }
 
 func (p *parser) checkAddresses() {
-	if p.MetricsAddr != "" && p.MetricsAddr == p.Listen && !strings.HasSuffix(p.Listen, ":0") {
-		p.fault(p.source("metrics-addr"), fmt.Errorf("%s is what clients connect to (--listen); it needs another port", p.MetricsAddr))
+	p.differ("metrics-addr", p.MetricsAddr, "listen", p.Listen)
+	p.differ("metrics-addr", p.MetricsAddr, "tls-port", p.TLSListen)
+	p.differ("tls-port", p.TLSListen, "listen", p.Listen)
+	if p.MetricsAddr != "" && p.StatusPage && p.MetricsPassword == "" && !loopback(p.MetricsAddr) {
+		p.warn("whoever can reach %s sees the names of locks and the addresses of clients on the status page; set --metrics-password-file, or --status-page=false", p.MetricsAddr)
 	}
 	if p.Command != Healthcheck && p.option("address").source == "--address" {
 		p.fault("--address", errors.New("is for healthcheck only; to listen somewhere else use --listen"))
 	}
-	if p.Address == "" {
+	switch {
+	case p.Address != "":
+	case p.Listen != "":
 		p.Address = reachable(p.Listen)
+	default:
+		p.Address = reachable(p.TLSListen)
+	}
+}
+
+// differ reports an address that is that of another setting, where clients
+// connect.
+func (p *parser) differ(name, address, other, taken string) {
+	if address != "" && address == taken && !strings.HasSuffix(taken, ":0") {
+		p.fault(p.source(name), fmt.Errorf("%s is what clients connect to (--%s); it needs another port", address, other))
 	}
 }
 

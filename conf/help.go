@@ -31,6 +31,7 @@ Without flags it serves 127.0.0.1:6380 with five masters in its own memory.
 Each flag that takes a value is also an environment variable, REDLOCK_ and its
 name in capitals with _ for -, like REDLOCK_OP_TIMEOUT=100ms; the flag wins.
 Durations are numbers with a unit: 50ms, 2s, 24h.
+Sizes are bytes, or have a unit of redis.conf: 64kb, 16mb, 1gb.
 `)
 	return b.String()
 }

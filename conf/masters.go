@@ -11,10 +11,10 @@ import (
 
 // Master is one server of the quorum.
 type Master struct {
-	Address  string      // host:port
-	Username string      // empty: the default user
-	Password string      // empty: no AUTH
-	TLS      *tls.Config // nil: plain TCP
+	Address  string             // host:port
+	Username string             // empty: the default user
+	Password string             // empty: no AUTH
+	TLS      func() *tls.Config // for the next connection; nil: plain TCP
 }
 
 // defaultPort is that of Redis, for a master that names none.
@@ -75,12 +75,15 @@ func parseURL(item string, m Master) (Master, error) {
 	case "redis":
 		m.TLS = nil
 	case "rediss":
-		m.TLS = m.TLS.Clone()
-		m.TLS.ServerName = u.Hostname()
+		name, err := serverName(u)
+		if err != nil {
+			return Master{}, err
+		}
+		m.TLS = named(m.TLS, name)
 	default:
 		return Master{}, fmt.Errorf("%s:// is neither redis:// nor rediss:// (TLS)", u.Scheme)
 	}
-	if u.RawQuery != "" || u.Fragment != "" {
+	if u.RawQuery != "" && m.TLS == nil || u.Fragment != "" {
 		return Master{}, errors.New("a URL with ? or # is not supported; other settings are flags")
 	}
 	if err := checkDatabase(u.Path); err != nil {
@@ -96,6 +99,28 @@ func parseURL(item string, m Master) (Master, error) {
 		m.Password = password
 	}
 	return m, nil
+}
+
+// serverName is the name that the master's certificate has to be for: the host,
+// unless the URL ends with ?server-name=….
+func serverName(u *url.URL) (string, error) {
+	if u.RawQuery == "" {
+		return u.Hostname(), nil
+	}
+	name, only := strings.CutPrefix(u.RawQuery, "server-name=")
+	if !only || name == "" || strings.ContainsAny(name, "&=%+;") {
+		return "", errors.New("after ? only server-name=name is understood; other settings are flags")
+	}
+	return name, nil
+}
+
+// named is config for the server of that name.
+func named(config func() *tls.Config, name string) func() *tls.Config {
+	return func() *tls.Config {
+		c := config().Clone()
+		c.ServerName = name
+		return c
+	}
 }
 
 // checkDatabase refuses a database of the proxy's own: it is the client that

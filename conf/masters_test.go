@@ -32,6 +32,7 @@ func TestMasterForms(t *testing.T) {
 		{item: "redis://bob@h:1", want: Master{Address: "h:1", Username: "bob", Password: "p"}},
 		{item: "REDIS://bob:s@[::1]:1", want: Master{Address: "[::1]:1", Username: "bob", Password: "s"}},
 		{item: "rediss://bob:s@h:1", want: Master{Address: "h:1", Username: "bob", Password: "s"}, tls: "h"},
+		{item: "rediss://10.0.0.1:1?server-name=redis-1", want: Master{Address: "10.0.0.1:1", Username: "u", Password: "p"}, tls: "redis-1"},
 		{item: "rediss://[::1]", want: Master{Address: "[::1]:6379", Username: "u", Password: "p"}, tls: "::1"},
 	}
 	for _, tt := range tests {
@@ -40,7 +41,7 @@ func TestMasterForms(t *testing.T) {
 			got := c.Masters[0]
 			name := ""
 			if got.TLS != nil {
-				name = got.TLS.ServerName
+				name = got.TLS().ServerName
 			}
 			got.TLS = nil
 			if len(c.Masters) != 1 || !reflect.DeepEqual(got, tt.want) || name != tt.tls {
@@ -65,6 +66,8 @@ func TestMasterFaults(t *testing.T) {
 		{"redis://a:1/3", []string{"--masters: item 1 (redis://a:1/3): a database other than 0 cannot be chosen here: a client that says SELECT n gets database n of every master"}},
 		{"http://a:1", []string{"--masters: item 1 (http://a:1): http:// is neither redis:// nor rediss:// (TLS)"}},
 		{"redis://a:1?db=3", []string{"--masters: item 1 (redis://a:1?db=3): a URL with ? or # is not supported; other settings are flags"}},
+		{"rediss://a:1?db=3", []string{"--masters: item 1 (rediss://a:1?db=3): after ? only server-name=name is understood; other settings are flags"}},
+		{"rediss://a:1?server-name=", []string{"--masters: item 1 (rediss://a:1?server-name=): after ? only server-name=name is understood; other settings are flags"}},
 		{"user@a:1", []string{"--masters: item 1: a user or password needs the URL form, redis://user:password@host:port"}},
 	}
 	for _, tt := range tests {
@@ -114,8 +117,8 @@ func TestSettingsWithoutEffectAreWarnedOf(t *testing.T) {
 	}{
 		{[]string{"--masters-password=x"}, []string{"--masters-password has no effect without --masters"}},
 		{[]string{"--masters=a,b,c", "--embedded-masters=3"}, []string{"--embedded-masters has no effect with --masters"}},
-		{[]string{"--masters=a,b,c", "--tls-ca=ca"}, []string{"--tls-ca has no effect without a rediss:// master"}},
-		{[]string{"--masters=a,b,rediss://c", "--tls-ca=ca"}, nil},
+		{[]string{"--masters=a,b,c", "--masters-tls-ca-cert-file=ca"}, []string{"--masters-tls-ca-cert-file has no effect without a rediss:// master"}},
+		{[]string{"--masters=a,b,rediss://c", "--masters-tls-ca-cert-file=ca"}, nil},
 	}
 	for _, tt := range tests {
 		c, err := Parse(tt.args, nil, files(map[string]string{"ca": certificate}))
@@ -134,13 +137,13 @@ func TestTLS(t *testing.T) {
 		args  []string
 		fault string // start of the only fault
 	}{
-		{"authority", []string{"--tls-ca=ca"}, ""},
-		{"own certificate", []string{"--tls-cert=cert", "--tls-key=key"}, ""},
-		{"no such file", []string{"--tls-ca=nope"}, "--tls-ca: open nope: file does not exist"},
-		{"not PEM", []string{"--tls-ca=text"}, "--tls-ca: text holds no certificate in PEM form"},
-		{"certificate alone", []string{"--tls-cert=cert"}, "--tls-cert: needs --tls-key too"},
-		{"key alone", []string{"--tls-key=key"}, "--tls-key: needs --tls-cert too"},
-		{"key of another", []string{"--tls-cert=cert", "--tls-key=other"}, "--tls-cert: cert with other: tls: private key"},
+		{"authority", []string{"--masters-tls-ca-cert-file=ca"}, ""},
+		{"own certificate", []string{"--masters-tls-cert-file=cert", "--masters-tls-key-file=key"}, ""},
+		{"no such file", []string{"--masters-tls-ca-cert-file=nope"}, "--masters-tls-ca-cert-file: open nope: file does not exist"},
+		{"not PEM", []string{"--masters-tls-ca-cert-file=text"}, "--masters-tls-ca-cert-file: text holds no certificate in PEM form"},
+		{"certificate alone", []string{"--masters-tls-cert-file=cert"}, "--masters-tls-cert-file: needs --masters-tls-key-file too"},
+		{"key alone", []string{"--masters-tls-key-file=key"}, "--masters-tls-key-file: needs --masters-tls-cert-file too"},
+		{"key of another", []string{"--masters-tls-cert-file=cert", "--masters-tls-key-file=other"}, "--masters-tls-cert-file: cert with other: tls: private key"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,9 +158,9 @@ func TestTLS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, b := c.Masters[0].TLS, c.Masters[1].TLS
+			a, b := c.Masters[0].TLS(), c.Masters[1].TLS()
 			if a.ServerName != "a" || b.ServerName != "b" || c.Masters[2].TLS != nil || a.InsecureSkipVerify {
-				t.Errorf("got %q, %q and %v", a.ServerName, b.ServerName, c.Masters[2].TLS)
+				t.Errorf("got %q, %q and a third with TLS: %v", a.ServerName, b.ServerName, c.Masters[2].TLS != nil)
 			}
 			if got := (a.RootCAs != nil) != (len(a.Certificates) == 1); !got {
 				t.Errorf("roots %v, certificates %d", a.RootCAs, len(a.Certificates))

@@ -16,10 +16,16 @@ type parser struct {
 	faults   Faults
 	readFile func(string) ([]byte, error)
 
-	passFile                                string
-	masterList                              string
-	mastersUser, mastersPass                string
-	mastersPassFile, tlsCA, tlsCert, tlsKey string
+	metricsPassFile, passFile string
+	masterList                string
+	mastersUser, mastersPass  string
+	mastersPassFile           string
+	mastersTLSFiles           CertificateFiles
+
+	tlsPort        string // port or host:port; "0": off
+	tlsFiles       CertificateFiles
+	tlsAuthClients string
+	tlsProtocols   []uint16
 }
 
 // fault reports err, a line for each error joined in it.
@@ -91,13 +97,16 @@ func (p *parser) readArgs(args []string) {
 	for _, o := range p.options {
 		if o.isSwitch() && o.given {
 			_ = o.set("") // cannot fail
-			return
 		}
+	}
+	if p.Command == Help || p.Command == Version {
+		return
 	}
 	rest := set.Args()
 	if len(rest) > 0 && rest[0] == "healthcheck" {
-		p.Command = Healthcheck
-		rest = rest[1:]
+		if rest = rest[1:]; p.Command == Serve {
+			p.Command = Healthcheck
+		}
 	}
 	p.leftOver(rest)
 }

@@ -140,6 +140,18 @@ func address(dst *string) func(string) error {
 	}
 }
 
+// addressOrOff takes host:port, or "off", which is empty.
+func addressOrOff(dst *string) func(string) error {
+	set := address(dst)
+	return func(s string) error {
+		if s == "off" {
+			*dst = ""
+			return nil
+		}
+		return set(s)
+	}
+}
+
 func checkPort(port string) error {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
 		return fmt.Errorf("port %q is not a number from 0 to 65535", port)

@@ -265,7 +265,7 @@ func pourIn(c *harness.Conn, n int) {
 
 // TestMaxClients: one too many is told so, and there is room again later.
 func TestMaxClients(t *testing.T) {
-	p := startProxy(t, startMasters(t, 3), "--max-clients", "5")
+	p := startProxy(t, startMasters(t, 3), "--maxclients", "5")
 	var conns []*harness.Conn
 	eventually(t, soon, func() error { // connections of the start may just be leaving
 		c := dial(t, p.Addr)
@@ -291,7 +291,7 @@ func TestMaxClients(t *testing.T) {
 }
 
 func TestIdleClientsAreClosed(t *testing.T) {
-	c := dial(t, startProxy(t, startMasters(t, 3), "--idle-timeout", "200ms").Addr)
+	c := dial(t, startProxy(t, startMasters(t, 3), "--timeout", "200ms").Addr)
 	expect(t, c, "+PONG", "PING")
 	start := time.Now()
 	if got, err := c.ReadLine(); err != io.EOF {

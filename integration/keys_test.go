@@ -88,6 +88,23 @@ func (m masters) holding(t *testing.T, key, value string) int {
 	return n
 }
 
+// waitCounted waits until no more keys are left than the proxy counts as left to
+// their TTL: a copy that was made again with another TTL is not known as the one
+// that a release has missed.
+func (m masters) waitCounted(t *testing.T, p *harness.Proxy) {
+	t.Helper()
+	eventually(t, soon, func() error {
+		left := 0
+		for _, r := range m {
+			left += len(keysOf(t, r, 0))
+		}
+		if counted := series(t, p, `undo_total{result="left_to_ttl"}`); float64(left) > counted {
+			return fmt.Errorf("%d keys are left, %v are counted", left, counted)
+		}
+		return nil
+	})
+}
+
 // waitEmpty waits until no master holds a key any more, but not as long as
 // their expiry would take.
 func (m masters) waitEmpty(t *testing.T, timeout time.Duration) {

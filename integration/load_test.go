@@ -60,7 +60,7 @@ func startLoad(t *testing.T, addr string, n int, also accept) *load {
 	l := &load{stop: make(chan struct{}), stalled: watchStalls(t)}
 	for i := range n {
 		c := dial(t, addr)
-		l.callers.Go(func() { l.caller(c, fmt.Sprintf("load:%d", i), also) })
+		l.callers.Go(func() { l.caller(c, fmt.Sprintf("load:%s:%d", addr, i), also) })
 	}
 	return l
 }
@@ -79,6 +79,9 @@ func (l *load) caller(c *harness.Conn, name string, also accept) {
 	}
 }
 
+// longOutage is longer than any test keeps the masters from a quorum.
+const longOutage = 30 * time.Second
+
 // cycle takes a lock through its life. A lock of unknown state is released by
 // the caller until that is answered; one that was not granted is not its
 // business.
@@ -91,7 +94,10 @@ func (l *load) cycle(c *harness.Conn, key, token string, also accept) error {
 		if reply == s.want {
 			continue
 		}
-		for i > 0 && orNoQuorum(reply) {
+		for begun := time.Now(); i > 0 && orNoQuorum(reply); {
+			if time.Since(begun) > longOutage {
+				return fmt.Errorf("%s could not be released for %v: %s", key, longOutage, reply)
+			}
 			// An earlier try may have worked: then this one says 0.
 			if reply, err = l.do(c, step{release(key, token), ":1"}, orReleased); err != nil {
 				return err

@@ -8,13 +8,13 @@ import (
 )
 
 func TestWrongFlagsEndWithALineForEachFault(t *testing.T) {
-	code, out := runProxy(t, []string{"REDLOCK_MAX_CLIENTS=many"},
+	code, out := runProxy(t, []string{"REDLOCK_MAXCLIENTS=many"},
 		"--op-timeout", "soon", "--masters", "host-without-port:x", "--nonsense", "--default-ttl=-1s")
 	if code != 2 {
 		t.Errorf("got exit code %d, want 2", code)
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	for _, want := range []string{"op-timeout", "masters", "nonsense", "default-ttl", "REDLOCK_MAX_CLIENTS"} {
+	for _, want := range []string{"op-timeout", "masters", "nonsense", "default-ttl", "REDLOCK_MAXCLIENTS"} {
 		n := 0
 		for _, line := range lines {
 			if strings.Contains(line, want+":") {

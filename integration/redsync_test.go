@@ -1,5 +1,7 @@
 package integration
 
+//lint:file-ignore SA1019 Valid, which asks the server where Until does not, is what its users call
+
 import (
 	"errors"
 	"slices"

@@ -14,10 +14,16 @@ import (
 // standing is what INFO says of a master: "votes", or the reason why not.
 func standing(t *testing.T, addr string, r *harness.Redis) string {
 	t.Helper()
+	return standingOf(t, addr, r.Addr())
+}
+
+// standingOf is standing of a master by the name that the proxy has for it.
+func standingOf(t *testing.T, addr, master string) string {
+	t.Helper()
 	info := strings.ReplaceAll(on(t, dial(t, addr), "INFO", "redlock"), `\r\n`, "\n")
-	line := regexp.MustCompile(`(?m)^master\d+:name=` + regexp.QuoteMeta(r.Addr()) + `,.*$`).FindString(info)
+	line := regexp.MustCompile(`(?m)^master\d+:name=` + regexp.QuoteMeta(master) + `,.*$`).FindString(info)
 	if line == "" {
-		t.Fatalf("INFO does not show master %s:\n%s", r.Addr(), info)
+		t.Fatalf("INFO does not show master %s:\n%s", master, info)
 	}
 	if strings.Contains(line, ",votes=1,") {
 		return "votes"

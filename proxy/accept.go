@@ -3,6 +3,8 @@ package proxy
 import (
 	"errors"
 	"net"
+	"os"
+	"time"
 
 	"redlock-proxy/resp"
 )
@@ -23,10 +25,20 @@ func (s *Server) refusal(conn net.Conn) (rejection, string) {
 	switch {
 	case s.clients.count() >= s.cfg.MaxClients:
 		return rejectedMaxClients, errMaxClients
-	case s.cfg.ProtectedMode && s.cfg.RequirePass == "" && !isLocal(conn.RemoteAddr()):
+	case s.cfg.ProtectedMode && s.isOpen() && !isLocal(conn.RemoteAddr()) && !authenticates(conn):
 		return rejectedProtectedMode, errProtected
 	}
 	return 0, ""
+}
+
+// authenticates reports whether a connection is one on which the client has to
+// show a certificate.
+func authenticates(conn net.Conn) bool {
+	if g, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = g.NetConn()
+	}
+	c, ok := conn.(*tlsConn)
+	return ok && c.authenticates
 }
 
 // isLocal reports whether a peer is on this host, as Redis sees it: it came by
@@ -41,28 +53,53 @@ func isLocal(addr net.Addr) bool {
 	return false
 }
 
-// noteFault counts and logs a connection that ended for what the client sent.
+// noteFault counts and logs why the reading from a connection ended.
 func (s *session) noteFault(err error) {
 	var protocol *resp.ProtocolError
+	var handshake *handshakeError
+	var panicked *resp.PanicError
 	switch {
+	case errors.As(err, &handshake):
+		s.noteHandshake(handshake)
 	case errors.As(err, &protocol):
 		s.srv.cfg.Metrics.protocolError()
+	case errors.As(err, &panicked):
+		s.notePanic(panicked)
 	case errors.Is(err, resp.ErrNotRedis):
-		s.srv.cfg.Metrics.protocolError()
-		s.srv.notRedisOnce.Do(func() {
-			s.srv.cfg.Logger.Warn("closed a connection; later ones of the kind are only counted", "client", s.addr, "error", err)
-		})
+		s.noteCut(cutOtherProtocol, "Possible SECURITY ATTACK detected, connection closed", err)
+	case errors.Is(err, resp.ErrSlow):
+		s.noteCut(cutSlow, "closed the connection of a client that kept the proxy waiting", err)
+	case errors.Is(err, os.ErrDeadlineExceeded) && !s.draining.Load():
+		s.srv.cfg.Metrics.cutOff(cutIdle)
 	}
 }
 
-// noteSlow logs that a client was cut off because it did not read.
+// noteHandshake counts a client that could not agree on TLS with us, and logs
+// one now and then.
+func (s *session) noteHandshake(err *handshakeError) {
+	s.srv.cfg.Metrics.handshakeFailed()
+	if hidden, ok := s.srv.noTLS.open(time.Now()); ok {
+		s.srv.cfg.Logger.Warn("could not agree on TLS with a client", "client", s.addr, "error", err.cause, "not_logged", hidden)
+	}
+}
+
+// noteSlow counts and logs that a client was cut off because it did not read.
 func (s *session) noteSlow(err error) {
 	switch {
 	case errors.Is(err, net.ErrClosed):
-	case errors.Is(err, errLate):
-		s.srv.cfg.Logger.Warn("cut off a client that did not read its replies; what it was granted is given back", "client", s.addr)
+	case errors.Is(err, errLate), errors.Is(err, errUnread), errors.Is(err, os.ErrDeadlineExceeded):
+		s.noteCut(cutUnread, "cut off a client that did not read its replies; what it was granted is given back", err)
 	default:
 		s.srv.cfg.Logger.Info("lost a client that did not read its replies; what it was granted is given back", "client", s.addr, "error", err)
+	}
+}
+
+// noteCut counts a connection that is closed by this side, and logs it now and
+// then.
+func (s *session) noteCut(why cut, text string, err error) {
+	s.srv.cfg.Metrics.cutOff(why)
+	if more, due := s.srv.notices.due(why, s.addr, time.Now()); due {
+		s.srv.cfg.Logger.Warn(text, "client", s.addr, "error", err, "others_of_this_address_not_logged", more)
 	}
 }
 

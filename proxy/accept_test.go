@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"strings"
@@ -62,6 +63,21 @@ func TestProtectedMode(t *testing.T) {
 		_, text := s.refusal(addrConn{from: test.from})
 		if got := strings.HasPrefix(text, "DENIED "); got != test.refused {
 			t.Errorf("%s: refused %v (%q), want %v", test.name, got, text, test.refused)
+		}
+	}
+}
+
+// TestProtectedModeIsForWhoeverShowsNoCertificate; that of the others is checked
+// before they can say anything.
+func TestProtectedModeIsForWhoeverShowsNoCertificate(t *testing.T) {
+	s := newServer(Config{ProtectedMode: true}, nil)
+	from := addrConn{from: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}}
+	for auth, refused := range map[tls.ClientAuthType]bool{
+		tls.NoClientCert: true, tls.VerifyClientCertIfGiven: true, tls.RequireAndVerifyClientCert: false,
+	} {
+		conn := resp.NewGuard(newTLSConn(from, &tls.Config{ClientAuth: auth}), resp.Limits{})
+		if _, text := s.refusal(conn); (text != "") != refused {
+			t.Errorf("%v: refused with %q, want %v", auth, text, refused)
 		}
 	}
 }

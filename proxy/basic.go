@@ -82,16 +82,6 @@ func wait(_ *Server, _ *client, args [][]byte, dst []byte) []byte {
 	return resp.AppendInt(dst, 0)
 }
 
-// aclCommand is ACL; there is one user, set by flags.
-func aclCommand() *command {
-	return withSubs("acl",
-		&command{name: "whoami", arity: 2, run: func(_ *Server, c *client, _ [][]byte, dst []byte) []byte {
-			return resp.AppendBulkString(dst, c.user)
-		}},
-		&command{name: "help", arity: 2, run: help("ACL WHOAMI", "The one user is set by --user and --requirepass.")},
-	)
-}
-
 // ok answers +OK.
 func ok(_ *Server, _ *client, _ [][]byte, dst []byte) []byte { return resp.AppendStatus(dst, "OK") }
 

@@ -14,10 +14,11 @@ import (
 // come in meanwhile, as a master's does.
 type instantQuorum struct{ work chan *redlock.Op }
 
-func (q *instantQuorum) Now() time.Duration     { return 1 }
-func (q *instantQuorum) Claim(*redlock.Op) bool { return true }
-func (q *instantQuorum) Settle(*redlock.Op)     {}
-func (q *instantQuorum) Abandon(*redlock.Op)    {}
+func (q *instantQuorum) Now() time.Duration                          { return 1 }
+func (q *instantQuorum) Claim(*redlock.Op) bool                      { return true }
+func (q *instantQuorum) Settle(*redlock.Op)                          {}
+func (q *instantQuorum) Abandon(*redlock.Op)                         {}
+func (q *instantQuorum) Join(_, _ *redlock.Op, _ time.Duration) bool { return false }
 func (q *instantQuorum) Start(op *redlock.Op, _ time.Duration) {
 	if q.work != nil {
 		q.work <- op

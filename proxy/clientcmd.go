@@ -211,13 +211,14 @@ func (c *client) subscribes() bool {
 func (c *client) appendInfo(b []byte, now time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	idle := now.Sub(time.UnixMilli(c.lastSeen.Load()))
+	age := now.Sub(c.created)
+	idle := age - time.Duration(c.lastSeen.Load())
 	for _, field := range [...]struct{ key, value string }{
 		{"id", strconv.FormatInt(c.id, 10)},
 		{"addr", c.addr},
 		{"laddr", c.laddr},
 		{"name", c.name},
-		{"age", seconds(now.Sub(c.created))},
+		{"age", seconds(age)},
 		{"idle", seconds(idle)},
 		{"flags", c.flags()},
 		{"db", strconv.Itoa(c.db)},

@@ -17,14 +17,17 @@ type client struct {
 	id          int64
 	addr, laddr string // the peer's address and the one it connected to
 	created     time.Time
-	lastSeen    atomic.Int64 // Unix milliseconds of the last command
+	lastSeen    atomic.Int64 // of the last command, a time.Duration since created
+
+	refused bool // it tried a wrong password, and has not been made to wait
 
 	mu              sync.Mutex
 	name            string // CLIENT SETNAME
 	libName, libVer string // CLIENT SETINFO
 	user            string
-	authed          bool // may use the proxy
-	proto           int  // 2 or 3
+	account         *account // of the user; it counts only if authed
+	authed          bool     // may use the proxy
+	proto           int      // 2 or 3
 	db              int
 	noEvict         bool
 	noTouch         bool
@@ -32,8 +35,9 @@ type client struct {
 	channels, patterns int // that it subscribes to
 }
 
-// touch notes that a command arrived.
-func (c *client) touch(now time.Time) { c.lastSeen.Store(now.UnixMilli()) }
+// touch notes that a command arrived. The time of day would do only until
+// somebody sets the clock.
+func (c *client) touch(now time.Time) { c.lastSeen.Store(int64(now.Sub(c.created))) }
 
 // set changes c under its mutex.
 func (c *client) set(change func(c *client)) {

@@ -19,7 +19,12 @@ func (s *session) end() {
 
 // leave closes the connection of a session that is over.
 func (s *session) leave() {
-	s.conn.Close()
+	if s.draining.Load() || s.parting.Load() {
+		s.srv.lingering.Add(1)
+		go s.linger()
+	} else {
+		s.conn.Close()
+	}
 	s.stopListening()
 	s.srv.leave(s)
 }

@@ -87,27 +87,26 @@ func appendWords(dst []byte, proto int, words []string) []byte {
 	return dst
 }
 
-// categories are Redis's ACL categories of a command, as far as its flags and
-// group tell them.
+// categories are the ACL categories of a command, or of a subcommand.
 func categories(one resp.CommandInfo) []string {
 	var list []string
-	has := func(flag string) bool { return strings.Contains(" "+one.Flags+" ", " "+flag+" ") }
-	add := func(condition bool, names ...string) {
-		if condition {
-			list = append(list, names...)
+	container, _, _ := strings.Cut(one.Name, "|")
+	for _, c := range aclMembers {
+		if hasField(c.commands, one.Name) || hasField(c.commands, container) {
+			list = append(list, "@"+c.category)
 		}
 	}
-	add(one.Group == "generic" && one.First > 0, "@keyspace")
-	add(has("readonly") && one.First > 0, "@read")
-	add(has("write"), "@write")
-	add(one.Group == "string", "@string")
-	add(has("admin"), "@admin", "@dangerous")
-	add(has("fast"), "@fast")
-	add(!has("fast"), "@slow")
-	add(one.Group == "connection", "@connection")
-	add(one.Group == "scripting", "@scripting")
-	add(strings.HasPrefix(one.Flags, "pubsub"), "@pubsub")
 	return list
+}
+
+// hasField reports whether a text has a word between white space.
+func hasField(text, word string) bool {
+	for field := range strings.FieldsSeq(text) {
+		if field == word {
+			return true
+		}
+	}
+	return false
 }
 
 // commandDocs answers COMMAND DOCS [name ...]: a map from name to description;

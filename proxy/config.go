@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"path"
 	"strconv"
 	"strings"
@@ -28,22 +29,28 @@ type setting struct{ name, value string }
 // password is not among them. A replica-read-only of "yes" is the default of
 // Redis; StackExchange.Redis asks for it.
 func (s *Server) settings(c *client) []setting {
+	limits := s.cfg.Limits.OrDefault()
 	return []setting{
 		{"appendfsync", "no"},
 		{"appendonly", "no"},
+		{"client-output-buffer-limit", fmt.Sprintf("normal %d 0 0 slave 0 0 0 pubsub %d 0 0", s.cfg.MaxInFlightSize, s.cfg.MaxPushed)},
+		{"client-query-buffer-limit", strconv.Itoa(limits.MaxCommand)},
 		{"cluster-enabled", "no"},
 		{"databases", strconv.Itoa(databases)},
 		{"maxclients", strconv.Itoa(s.cfg.MaxClients)},
 		{"maxmemory", "0"},
+		{"maxmemory-clients", strconv.Itoa(s.cfg.MaxMemory)},
 		{"maxmemory-policy", "noeviction"},
 		{"min-replicas-to-write", "0"},
 		{"notify-keyspace-events", ""},
 		{"port", port(c.laddr)},
 		{"protected-mode", yesNo(s.cfg.ProtectedMode)},
+		{"proto-max-bulk-len", strconv.Itoa(limits.MaxBulk)},
 		{"replica-read-only", "yes"},
 		{"save", ""},
 		{"slave-read-only", "yes"},
-		{"timeout", strconv.FormatInt(int64((s.cfg.IdleTimeout+time.Second-1)/time.Second), 10)},
+		{"tcp-keepalive", roundedUp(s.cfg.KeepAlive)},
+		{"timeout", roundedUp(s.cfg.IdleTimeout)},
 	}
 }
 
@@ -82,6 +89,11 @@ func match(all []setting, pattern string) []setting {
 		}
 	}
 	return found
+}
+
+// roundedUp rounds up, for 0 means never.
+func roundedUp(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }
 
 func yesNo(b bool) string {

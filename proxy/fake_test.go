@@ -15,6 +15,8 @@ type fakeQuorum struct {
 	start func(op *redlock.Op)
 	// claim answers Claim, again if it was claimed before; nil: true.
 	claim func(op *redlock.Op, again bool) bool
+	// join answers Join; nil: false.
+	join func(op, other *redlock.Op) bool
 
 	mu        sync.Mutex
 	changed   sync.Cond
@@ -32,6 +34,16 @@ func newFakeQuorum() *fakeQuorum {
 }
 
 func (q *fakeQuorum) Now() time.Duration { return time.Second }
+
+func (q *fakeQuorum) Join(op, other *redlock.Op, _ time.Duration) bool {
+	if q.join == nil || !q.join(op, other) {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.expect(op, "started", "", "settled")
+	return true
+}
 
 func (q *fakeQuorum) Start(op *redlock.Op, _ time.Duration) {
 	q.mu.Lock()

@@ -57,7 +57,7 @@ func TestHealthcheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := Healthcheck(t.Context(), answering(t, tt.dialogue...), "alice", tt.password)
+			err := Healthcheck(t.Context(), answering(t, tt.dialogue...), nil, "alice", tt.password)
 			if tt.fault == "" && err != nil {
 				t.Errorf("got %v, want healthy", err)
 			}
@@ -75,7 +75,7 @@ func TestHealthcheckOfNobody(t *testing.T) {
 	}
 	address := ln.Addr().String()
 	ln.Close()
-	if Healthcheck(t.Context(), address, "", "") == nil {
+	if Healthcheck(t.Context(), address, nil, "", "") == nil {
 		t.Error("healthy")
 	}
 }
@@ -83,7 +83,7 @@ func TestHealthcheckOfNobody(t *testing.T) {
 func TestHealthcheckDoesNotWaitForEver(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := Healthcheck(ctx, answering(t), "", ""); err == nil {
+	if err := Healthcheck(ctx, answering(t), nil, "", ""); err == nil {
 		t.Error("healthy")
 	}
 }

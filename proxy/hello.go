@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"strconv"
 
 	"redlock-proxy/resp"
@@ -120,7 +118,7 @@ func auth(s *Server, c *client, args [][]byte, dst []byte) []byte {
 		return resp.AppendError(dst, errSyntax)
 	case len(args) == 3:
 		user = args[1]
-	case s.cfg.RequirePass == "":
+	case s.isOpen():
 		return resp.AppendError(dst, errNoPassword)
 	}
 	if !s.login(c, user, args[len(args)-1]) {
@@ -130,20 +128,26 @@ func auth(s *Server, c *client, args [][]byte, dst []byte) []byte {
 }
 
 // login checks a user and password and, if they are right, makes c that user.
-// As in Redis a failed try does not log out, and a server without a password
-// takes any for its user.
+// As in Redis a failed try does not log out, and a user without a password takes
+// any.
 func (s *Server) login(c *client, user, pass []byte) bool {
-	userOK := sameSecret(user, s.user())
-	passOK := sameSecret(pass, s.cfg.RequirePass) || s.cfg.RequirePass == ""
-	if !userOK || !passOK {
-		s.cfg.Metrics.authFailed()
+	a := s.users.find(string(user))
+	if !a.opens(pass) {
+		s.noteAuth(c)
+		c.refused = true
 		return false
 	}
-	c.set(func(c *client) { c.user, c.authed = s.user(), true })
+	c.set(func(c *client) { c.user, c.account, c.authed = a.name, a, true })
 	return true
 }
 
-// user is the only user there is.
+// isOpen reports whether clients need not log in.
+func (s *Server) isOpen() bool {
+	r := s.users.find(s.user()).rights.Load()
+	return r != nil && r.on && r.nopass
+}
+
+// user is whom a connection is, or has to become, without naming a user.
 func (s *Server) user() string {
 	if s.cfg.User == "" {
 		return defaultUser
@@ -151,20 +155,14 @@ func (s *Server) user() string {
 	return s.cfg.User
 }
 
-// sameSecret compares in a time that tells nothing of want, its length
-// included: the digests are compared.
-func sameSecret(got []byte, want string) bool {
-	a, b := sha256.Sum256(got), sha256.Sum256([]byte(want))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
-}
-
 // freshLogin puts c in the state of a new connection: RESP2, database 0, no
-// name, and logged in only if no password is asked for.
+// name, and logged in only if nobody has to.
 func (s *Server) freshLogin(c *client) {
+	open := s.isOpen()
 	c.set(func(c *client) {
 		c.name, c.user, c.proto, c.db = "", s.user(), 2, 0
 		c.noEvict, c.noTouch = false, false
-		c.authed = s.cfg.RequirePass == ""
+		c.account, c.authed = s.users.find(s.user()), open
 	})
 }
 

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,37 +12,80 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock"
 )
 
-// StatusServer serves what operators and their tools look at: /metrics,
-// /healthz (the process is alive) and /readyz (a quorum can vote). It has no
-// password; bind it to an address that only they reach.
+// StatusServer serves what operators and their tools look at: the status page,
+// /metrics, /healthz (the process is alive) and /readyz (a quorum can vote).
 type StatusServer struct {
 	http     http.Server
+	server   *Server
 	locks    Locks
+	password string
 	draining atomic.Bool
+
+	page   *statusPage // nil: off
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
-// NewStatusServer returns a server over metrics and the state of locks.
-func NewStatusServer(locks Locks, metrics *Metrics, logger *slog.Logger) *StatusServer {
-	s := &StatusServer{locks: locks}
+// NewStatusServer returns a server over the state and the metrics of s, which
+// has to have some. Config.StatusPage and Config.StatusPassword of s say whether
+// there is a page and who may see it.
+func NewStatusServer(s *Server) *StatusServer {
+	t := &StatusServer{server: s, locks: s.cfg.Locks, password: s.cfg.StatusPassword}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", metrics.Handler())
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("GET /{$}", index)
-	s.http = http.Server{
+	mux.Handle("GET /metrics", t.guarded(s.cfg.Metrics.Handler().ServeHTTP))
+	mux.HandleFunc("GET /healthz", t.healthz)
+	mux.HandleFunc("GET /readyz", t.readyz)
+	if s.cfg.StatusPage {
+		t.page = newStatusPage(t.ctx, newViewer(s))
+		mux.Handle("GET /{$}", t.guarded(t.page.ServeHTTP))
+		mux.Handle("GET /live", t.guarded(t.page.live))
+	} else {
+		mux.HandleFunc("GET /{$}", index)
+	}
+	t.http = http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelWarn),
 	}
-	if logger != nil {
-		s.http.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelWarn)
-	}
-	return s
+	return t
+}
+
+// guarded is a handler behind the password, if there is one. The user's name
+// does not matter.
+func (s *StatusServer) guarded(h http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.admits(r) {
+			if _, _, tried := r.BasicAuth(); tried {
+				s.server.see.failures.note(failure{at: time.Now(), kind: "http", reason: reasonAuth, text: "wrong password for the status page or the metrics", client: r.RemoteAddr})
+			}
+			w.Header().Set("WWW-Authenticate", `Basic realm="redlock-proxy", charset="UTF-8"`)
+			plain(w, http.StatusUnauthorized, "this needs the password of --metrics-password-file")
+			return
+		}
+		h(w, r)
+	})
+}
+
+// admits reports whether a request has the password, or needs none.
+func (s *StatusServer) admits(r *http.Request) bool {
+	_, password, _ := r.BasicAuth()
+	return s.password == "" || sameSecret([]byte(password), s.password)
+}
+
+// sameSecret compares in a time that tells nothing of want, its length
+// included: the digests are compared.
+func sameSecret(got []byte, want string) bool {
+	a, b := sha256.Sum256(got), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 // Handler is what Serve serves.
@@ -48,6 +93,9 @@ func (s *StatusServer) Handler() http.Handler { return s.http.Handler }
 
 // Serve answers on ln until Shutdown is called; then it returns nil.
 func (s *StatusServer) Serve(ln net.Listener) error {
+	if s.page != nil {
+		go s.page.view.history.run(s.ctx)
+	}
 	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("status server on %s: %w", ln.Addr(), err)
 	}
@@ -61,6 +109,7 @@ func (s *StatusServer) Drain() { s.draining.Store(true) }
 // Shutdown lets requests in flight finish, until ctx ends.
 func (s *StatusServer) Shutdown(ctx context.Context) error {
 	s.Drain()
+	s.cancel()
 	return s.http.Shutdown(ctx)
 }
 
@@ -68,12 +117,17 @@ func (s *StatusServer) healthz(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ok")
 }
 
-func (s *StatusServer) readyz(w http.ResponseWriter, _ *http.Request) {
+// readyz is for probes, which have no password: without it the reason, which
+// names the masters, is left out.
+func (s *StatusServer) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		plain(w, http.StatusServiceUnavailable, "shutting down")
 		return
 	}
 	if why := notReady(s.locks); why != "" {
+		if !s.admits(r) {
+			why = "no quorum of masters votes"
+		}
 		plain(w, http.StatusServiceUnavailable, why)
 		return
 	}
@@ -90,6 +144,11 @@ func notReady(locks Locks) string {
 	if q.Ready() {
 		return ""
 	}
+	return standing(locks, q)
+}
+
+// standing says in a line how many masters vote, and why the others do not.
+func standing(locks Locks, q *redlock.Quorum) string {
 	masters, need := q.Size()
 	votes := 0
 	missing := ""

@@ -21,9 +21,17 @@ func get(t *testing.T, s *StatusServer, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
+// statusServer is one over locks, with the page.
+func statusServer(t *testing.T, locks *testLocks, change ...func(*Config)) *StatusServer {
+	t.Helper()
+	with := func(cfg *Config) { cfg.Locks, cfg.Metrics, cfg.StatusPage = locks, NewMetrics("1.2.3", locks), true }
+	server, _ := newTestServer(t, append([]func(*Config){with}, change...)...)
+	return NewStatusServer(server)
+}
+
 func TestStatusPages(t *testing.T) {
 	locks := threeMasters()
-	s := NewStatusServer(locks, NewMetrics("1.2.3", locks), nil)
+	s := statusServer(t, locks)
 	for _, test := range []struct {
 		path   string
 		status int
@@ -31,7 +39,8 @@ func TestStatusPages(t *testing.T) {
 	}{
 		{"/healthz", 200, "ok\n"},
 		{"/readyz", 200, "ok\n"},
-		{"/", 200, "/readyz"},
+		{"/", 200, "<h1>redlock-proxy</h1>"},
+		{"/live", 200, `"title":"ready · redlock-proxy"`},
 		{"/metrics", 200, "# TYPE redlock_proxy_operations_total counter\n"},
 		{"/nothing", 404, ""},
 	} {
@@ -48,7 +57,7 @@ func TestNotReadyWithoutAQuorum(t *testing.T) {
 		redlock.MasterReport{Name: "b:1", State: "down", Reason: "connection refused"},
 		redlock.MasterReport{Name: "c:1", State: "does not vote", Reason: "it restarted\r\nempty; see REDLOCK ADMIT"},
 	)
-	s := NewStatusServer(locks, NewMetrics("1.2.3", locks), nil)
+	s := statusServer(t, locks)
 	status, body := get(t, s, "/readyz")
 	want := "1 of 3 masters vote, 2 needed; b:1 down: connection refused; c:1 does not vote: it restarted  empty; see REDLOCK ADMIT\n"
 	if status != http.StatusServiceUnavailable || body != want {
@@ -61,7 +70,7 @@ func TestNotReadyWithoutAQuorum(t *testing.T) {
 
 func TestNotReadyWhileDraining(t *testing.T) {
 	locks := threeMasters()
-	s := NewStatusServer(locks, NewMetrics("1.2.3", locks), nil)
+	s := statusServer(t, locks)
 	s.Drain()
 	if status, body := get(t, s, "/readyz"); status != http.StatusServiceUnavailable || body != "shutting down\n" {
 		t.Errorf("/readyz = %d %q while draining", status, body)
@@ -74,7 +83,7 @@ func TestStatusServerEndsWithoutError(t *testing.T) {
 		t.Fatal(err)
 	}
 	locks := threeMasters()
-	s := NewStatusServer(locks, NewMetrics("1.2.3", locks), nil)
+	s := statusServer(t, locks)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 

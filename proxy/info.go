@@ -9,27 +9,30 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/redlock"
 	"redlock-proxy/resp"
 )
 
-// infoSection is one section of INFO; Redis shows it under its title.
+// infoSection is one section of INFO; Redis shows it under its title. Who may not
+// look at the masters does not find them there either.
 type infoSection struct {
 	title string
+	right string // the command that one has to be allowed to run
 	write func(s *Server, c *client, b *strings.Builder)
 }
 
 // infoSections are all sections, in Redis's order. The last is our own.
 func infoSections() []infoSection {
 	return []infoSection{
-		{"Server", infoServer},
-		{"Clients", infoClients},
-		{"Memory", infoMemory},
-		{"Persistence", infoPersistence},
-		{"Stats", infoStats},
-		{"Replication", infoReplication},
-		{"Cluster", infoCluster},
-		{"Keyspace", func(*Server, *client, *strings.Builder) {}},
-		{"Redlock", infoRedlock},
+		{"Server", "info", infoServer},
+		{"Clients", "info", infoClients},
+		{"Memory", "info", infoMemory},
+		{"Persistence", "info", infoPersistence},
+		{"Stats", "info", infoStats},
+		{"Replication", "info", infoReplication},
+		{"Cluster", "info", infoCluster},
+		{"Keyspace", "info", func(*Server, *client, *strings.Builder) {}},
+		{"Redlock", "redlock|status", infoRedlock},
 	}
 }
 
@@ -38,7 +41,7 @@ func infoSections() []infoSection {
 func info(s *Server, c *client, args [][]byte, dst []byte) []byte {
 	var b strings.Builder
 	for _, section := range infoSections() {
-		if !asked(args[1:], strings.ToLower(section.title)) {
+		if !asked(args[1:], strings.ToLower(section.title)) || !c.rights().mayRun(section.right) {
 			continue
 		}
 		if b.Len() > 0 {
@@ -137,6 +140,7 @@ func infoStats(s *Server, _ *client, b *strings.Builder) {
 		"total_connections_received", m.accepted.Load(),
 		"total_commands_processed", m.processed(),
 		"rejected_connections", m.turnedAway(),
+		"evicted_clients", m.door.cut[cutMemory].Load(),
 		"total_error_replies", m.notServed.Load(),
 		"pubsub_channels", channels,
 		"pubsub_patterns", patterns,
@@ -177,13 +181,17 @@ func infoQuorum(locks Locks, b *strings.Builder) {
 			votes++
 		}
 	}
-	fields(b, "masters", len(reports), "quorum", len(reports)/2+1, "voting", votes)
+	if q, err := locks.DB(0); err == nil && q != nil {
+		members, need := q.Size()
+		fields(b, "masters", members, "quorum", need, "voting", votes)
+	}
 	if why := notReady(locks); why != "" {
 		fields(b, "not_ready", why)
 	}
 	for i, r := range reports {
-		fmt.Fprintf(b, "master%d:name=%s,state=%s,votes=%v,queue=%d,latency_usec=%d,server=%s,reason=%s\r\n",
-			i, r.Name, r.State, oneIf(r.Votes), r.Queue, r.Latency.Microseconds(), oneLine(r.Server), oneLine(r.Reason))
+		fmt.Fprintf(b, "master%d:name=%s,state=%s,votes=%v,queue=%d,latency_usec=%d,restoring=%v,votes_in_seconds=%s,owed=%d,clock_offset_usec=%d,clock_steps=%d,clock_last_step_usec=%d,server=%s,reason=%s\r\n",
+			i, r.Name, r.State, oneIf(r.Votes), r.Queue, r.Latency.Microseconds(), oneIf(r.Restoring), seconds(r.VotesIn+time.Second-1), r.Owed,
+			r.Clock.Offset.Microseconds(), r.Clock.Steps, r.Clock.LastStep.Microseconds(), oneLine(r.Server), oneLine(r.Reason))
 	}
 	stats := readStats(locks)
 	fields(b,
@@ -192,9 +200,29 @@ func infoQuorum(locks Locks, b *strings.Builder) {
 		"read_retries", stats.readRetries,
 		"too_late", stats.tooLate,
 		"late_copies", stats.lateCopies,
+		"herded", stats.herded,
 		"undone", stats.undone,
 		"undo_cancelled", stats.undoCancelled,
-		"left_to_ttl", stats.leftToTTL)
+		"left_to_ttl", stats.leftToTTL,
+		"owed_dropped", stats.notOwed,
+		"repairs", stats.repairs)
+	infoRestarts(locks, b)
+}
+
+// infoRestarts writes how masters came to vote again, and what became of
+// messages.
+func infoRestarts(locks Locks, b *strings.Builder) {
+	n := locks.Restorations()
+	for way := redlock.Persisted; way < redlock.Ways; way++ {
+		fields(b, "restored_"+way.String(), n.Admitted[way])
+	}
+	fields(b, "resync_failures", n.Failed, "resync_keys", n.Keys)
+	bus := locks.Bus().Stats()
+	fields(b,
+		"messages_published", bus.Published,
+		"messages_unpublished", bus.Unpublished,
+		"messages_received", bus.Received,
+		"message_copies", bus.Copies)
 }
 
 // infoOperations writes a line per kind of lock command that was used.
@@ -210,7 +238,10 @@ func infoOperations(m *Metrics, b *strings.Builder) {
 			fields(b, "op_"+kind.String(), line[1:])
 		}
 	}
-	fields(b, "default_ttl", m.defaultTTLs.Load(), "protocol_errors", m.protocolErrors.Load())
+	fields(b,
+		"default_ttl", m.defaultTTLs.Load(),
+		"protocol_errors", m.protocolErrors.Load(),
+		"messages_delivered", m.delivered.Load())
 }
 
 // port is the port of an address, or 0.

@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"redlock-proxy/redlock"
@@ -32,7 +33,7 @@ func (s *session) readKeys(sl *slot, args [][]byte) {
 	if !s.awaitTurn(sl) {
 		return // the connection is dead
 	}
-	sl.reply = s.srv.keyspace(s.db, sl.proto, args, sl.reply)
+	sl.reply = s.srv.keyspace(s.rights(), s.db, sl.proto, args, sl.reply)
 	s.completed(sl)
 }
 
@@ -54,8 +55,9 @@ func (s *session) awaitTurn(sl *slot) bool {
 	return !l.dead
 }
 
-// keyspace asks the masters and appends the reply.
-func (s *Server) keyspace(db, proto int, args [][]byte, dst []byte) []byte {
+// keyspace asks the masters and appends the reply, about the keys that somebody
+// with these rights may see.
+func (s *Server) keyspace(r *rights, db, proto int, args [][]byte, dst []byte) []byte {
 	var filter redlock.KeyFilter
 	scan := is(args[0], "scan")
 	switch {
@@ -72,6 +74,9 @@ func (s *Server) keyspace(db, proto int, args [][]byte, dst []byte) []byte {
 		filter = f
 	}
 	keys, err := s.cfg.Locks.Keys(s.ctx, db, filter)
+	if !r.allKeys {
+		keys = slices.DeleteFunc(keys, func(key string) bool { return !r.maySee(key) })
+	}
 	switch {
 	case errors.Is(err, redlock.ErrTooManyKeys):
 		return resp.AppendError(dst, "ERR "+err.Error())

@@ -44,7 +44,7 @@ func sayKeys(t *testing.T, s *Server, c *client, line string) string {
 	t.Helper()
 	got, do := say(t, s, c, line)
 	if do == actionKeys {
-		got = string(s.keyspace(c.db, c.proto, words(t, line), nil))
+		got = string(s.keyspace(c.rights(), c.db, c.proto, words(t, line), nil))
 	}
 	return got
 }

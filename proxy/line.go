@@ -24,7 +24,10 @@ type line struct {
 	held      int64 // bytes of published slots and their replies
 	largest   int   // about the largest reply lately
 	pushes    []message
-	pushed    int // bytes of pushes
+	pushed    int   // bytes of pushes
+	aside     int   // bytes of the transaction
+	outgoing  int   // bytes of replies that are copied for a client that does not take them
+	weighed   int64 // what of all that counts, see weigh
 
 	turn    bool      // somebody has the turn to write; for good once dead
 	dead    bool      // nothing more can be written

@@ -55,6 +55,7 @@ type Metrics struct {
 	durations  [resp.Kinds]prometheus.Observer
 	commands   []atomic.Uint64 // by command.index
 	rejected   [rejections]atomic.Uint64
+	door       door
 
 	open           atomic.Int64
 	accepted       atomic.Uint64
@@ -62,6 +63,11 @@ type Metrics struct {
 	protocolErrors atomic.Uint64
 	authFailures   atomic.Uint64
 	defaultTTLs    atomic.Uint64
+	delivered      atomic.Uint64
+
+	handshakeFailures atomic.Uint64
+	denials           [denials]atomic.Uint64
+	certificates      []certificate
 
 	registry *prometheus.Registry
 }
@@ -93,6 +99,8 @@ func NewMetrics(version string, locks Locks) *Metrics {
 	m.registry.MustRegister(histogram, build,
 		counters{m, names},
 		upstream{locks},
+		messages{m, locks},
+		access{m}, &m.door,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -177,6 +185,13 @@ func (m *Metrics) authFailed() {
 func (m *Metrics) defaultTTL() {
 	if m != nil {
 		m.defaultTTLs.Add(1)
+	}
+}
+
+// deliveredTo counts a message for one subscriber.
+func (m *Metrics) deliveredTo() {
+	if m != nil {
+		m.delivered.Add(1)
 	}
 }
 

@@ -29,6 +29,13 @@ func TestMetricsShowWhatWasCounted(t *testing.T) {
 	locks.quorum.Stats.Undone.Add(4)
 	locks.quorum.Stats.LeftToTTL.Add(2)
 	locks.quorum.Stats.SplitRetries.Add(3)
+	locks.quorum.Stats.Repairs.Add(5)
+	locks.quorum.Stats.NotOwed.Add(6)
+	locks.counted = redlock.Restorations{Failed: 1, Keys: 100}
+	locks.counted.Admitted[redlock.Resynchronised] = 2
+	locks.reports[2].Restoring, locks.reports[2].Owed = true, 9
+	locks.reports[2].Clock = redlock.MasterClock{Steps: 1, LastStep: -time.Hour}
+	locks.reports[0].Clock = redlock.MasterClock{Known: true, Offset: 1500 * time.Millisecond}
 	s, c := newTestServer(t, func(cfg *Config) { cfg.Locks, cfg.Metrics = locks, NewMetrics("1.2.3", locks) })
 	m := s.cfg.Metrics
 	m.operation(resp.KindAcquire, resultApplied, 300*time.Microsecond)
@@ -41,6 +48,7 @@ func TestMetricsShowWhatWasCounted(t *testing.T) {
 	m.reject(rejectedMaxClients)
 	m.protocolError()
 	m.defaultTTL()
+	m.deliveredTo()
 	for _, line := range []string{"PING", "ping", "CLIENT ID", "CLIENT GETNAME", "HGET k f", "NOPE", "AUTH default x", "AUTH x y"} {
 		say(t, s, c, line)
 	}
@@ -68,6 +76,8 @@ func TestMetricsShowWhatWasCounted(t *testing.T) {
 		`redlock_proxy_master_votes{master="10.0.0.1:7001"} 1`,
 		`redlock_proxy_master_votes{master="10.0.0.3:7003"} 0`,
 		`redlock_proxy_master_state{master="10.0.0.3:7003",state="down"} 1`,
+		`redlock_proxy_master_state{master="10.0.0.3:7003",state="votes"} 0`,
+		`redlock_proxy_master_state{master="10.0.0.1:7001",state="votes"} 1`,
 		`redlock_proxy_master_queue_length{master="10.0.0.1:7001"} 3`,
 		`redlock_proxy_master_latency_seconds{master="10.0.0.2:7002"} 0.00025`,
 		`redlock_proxy_master_failures_total{master="10.0.0.3:7003",reason="down"} 7`,
@@ -76,6 +86,21 @@ func TestMetricsShowWhatWasCounted(t *testing.T) {
 		`redlock_proxy_undo_total{result="undone"} 4`,
 		`redlock_proxy_undo_total{result="left_to_ttl"} 2`,
 		`redlock_proxy_split_retries_total 3`,
+		`redlock_proxy_repairs_total 5`,
+		`redlock_proxy_owed_dropped_total 6`,
+		`redlock_proxy_master_owed{master="10.0.0.3:7003"} 9`,
+		`redlock_proxy_master_restoring{master="10.0.0.1:7001"} 0`,
+		`redlock_proxy_master_restoring{master="10.0.0.3:7003"} 1`,
+		`redlock_proxy_restorations_total{way="resynchronised"} 2`,
+		`redlock_proxy_restorations_total{way="operator"} 0`,
+		`redlock_proxy_resync_failures_total 1`,
+		`redlock_proxy_resync_keys_total 100`,
+		`redlock_proxy_master_clock_offset_seconds{master="10.0.0.1:7001"} 1.5`,
+		`redlock_proxy_master_clock_steps_total{master="10.0.0.3:7003"} 1`,
+		`redlock_proxy_master_clock_last_step_seconds{master="10.0.0.3:7003"} -3600`,
+		`redlock_proxy_messages_published_total{result="no_quorum"} 0`,
+		`redlock_proxy_messages_delivered_total 1`,
+		`redlock_proxy_subscriptions{kind="pattern"} 0`,
 		`redlock_proxy_build_info{goversion="go`,
 		`version="1.2.3"`,
 		"go_goroutines ",
@@ -120,6 +145,7 @@ func TestNoMetricsCountNothing(t *testing.T) {
 	m.protocolError()
 	m.authFailed()
 	m.defaultTTL()
+	m.deliveredTo()
 }
 
 func TestResultOfAnOperation(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // The families about the masters and the quorum.
 var (
 	descVotes   = desc("master_votes", "1 if the master's answers are counted, 0 if not.", "master")
-	descState   = desc("master_state", "1 for the state the master is in.", "master", "state")
+	descState   = desc("master_state", "1 for the state that the master is in, 0 for the others.", "master", "state")
 	descQueue   = desc("master_queue_length", "Calls that wait to be sent to the master or for its answer.", "master")
 	descLatency = desc("master_latency_seconds", "Recent time from sending a batch to the master to its answer.", "master")
 	descFailed  = desc("master_failures_total", "Calls to the master that gave no vote, by reason.", "master", "reason")
@@ -21,6 +21,7 @@ var (
 	descSplit   = desc("split_retries_total", "Rounds that were tried again because nobody had a majority.")
 	descTooLate = desc("too_late_total", "Grants and extends that came too late to be handed to the client.")
 	descReRead  = desc("read_retries_total", "Reads that were repeated because the answers did not decide.")
+	descHerded  = desc("herded_total", "Acquires answered from the round of another client's acquire of the same key.")
 	descLate    = desc("late_copies_total", "Copies that a master created after the deadline of their operation.")
 	descRounds  = desc("rounds_total", "Attempts that were sent to the masters.")
 )
@@ -33,8 +34,11 @@ type upstream struct{ locks Locks }
 func (u upstream) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range [...]*prometheus.Desc{
 		descVotes, descState, descQueue, descLatency, descFailed, descReady, descSize,
-		descUndo, descSplit, descTooLate, descReRead, descLate, descRounds,
+		descUndo, descSplit, descTooLate, descReRead, descLate, descHerded, descRounds,
 	} {
+		ch <- d
+	}
+	for _, d := range restartDescs {
 		ch <- d
 	}
 }
@@ -49,6 +53,7 @@ func (u upstream) Collect(ch chan<- prometheus.Metric) {
 		if name := label(report.Name); !seen[name] {
 			seen[name] = true
 			collectMaster(ch, &report)
+			collectRestart(ch, name, &report)
 		}
 	}
 	q, err := u.locks.DB(0)
@@ -59,12 +64,13 @@ func (u upstream) Collect(ch chan<- prometheus.Metric) {
 	gauge(ch, descSize, float64(need))
 	gauge(ch, descReady, oneIf(q.Ready()))
 	collectRounds(ch, u.locks)
+	collectRestorations(ch, u.locks)
 }
 
 func collectMaster(ch chan<- prometheus.Metric, r *redlock.MasterReport) {
 	name := label(r.Name)
 	gauge(ch, descVotes, oneIf(r.Votes), name)
-	gauge(ch, descState, 1, name, label(r.State))
+	collectState(ch, name, r.State)
 	gauge(ch, descQueue, float64(r.Queue), name)
 	gauge(ch, descLatency, r.Latency.Seconds(), name)
 	for reason, n := range r.Failures {
@@ -72,10 +78,27 @@ func collectMaster(ch chan<- prometheus.Metric, r *redlock.MasterReport) {
 	}
 }
 
+// masterStates are those of [redlock.MasterReport].
+var masterStates = [...]string{"votes", "connecting", "down", "does not vote", "no member"}
+
+// collectState shows every state that a master may be in, so that none of the
+// series ends when it is in another one.
+func collectState(ch chan<- prometheus.Metric, name, present string) {
+	known := false
+	for _, state := range masterStates {
+		gauge(ch, descState, oneIf(state == present), name, state)
+		known = known || state == present
+	}
+	if !known {
+		gauge(ch, descState, 1, name, label(present))
+	}
+}
+
 // engineStats is the sum of what the engine counted in every database in use.
 type engineStats struct {
-	rounds, splitRetries, readRetries, tooLate, lateCopies uint64
-	undone, undoCancelled, leftToTTL                       uint64
+	rounds, splitRetries, readRetries, tooLate, lateCopies, herded uint64
+	undone, undoCancelled, leftToTTL                               uint64
+	repairs, notOwed                                               uint64
 }
 
 func readStats(locks Locks) engineStats {
@@ -87,9 +110,12 @@ func readStats(locks Locks) engineStats {
 		sum.readRetries += s.ReadRetries.Load()
 		sum.tooLate += s.TooLate.Load()
 		sum.lateCopies += s.LateCopies.Load()
+		sum.herded += s.Herded.Load()
 		sum.undone += s.Undone.Load()
 		sum.undoCancelled += s.UndoCancelled.Load()
 		sum.leftToTTL += s.LeftToTTL.Load()
+		sum.repairs += s.Repairs.Load()
+		sum.notOwed += s.NotOwed.Load()
 	}
 	return sum
 }
@@ -101,6 +127,7 @@ func collectRounds(ch chan<- prometheus.Metric, locks Locks) {
 	counter(ch, descReRead, s.readRetries)
 	counter(ch, descTooLate, s.tooLate)
 	counter(ch, descLate, s.lateCopies)
+	counter(ch, descHerded, s.herded)
 	counter(ch, descUndo, s.undone, "undone")
 	counter(ch, descUndo, s.undoCancelled, "cancelled")
 	counter(ch, descUndo, s.leftToTTL, "left_to_ttl")

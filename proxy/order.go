@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"maps"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -45,8 +46,10 @@ func hashKey(seed maphash.Seed, db int, key []byte) uint64 {
 // follow brings the command at the end of the line into order behind earlier
 // ones on the same keys: what those will not change any more is told that it is
 // followed (see [redlock.Op.Follow]), and what may need a second round, or was
-// not started itself, is waited for. It reports whether the command waits; it
-// is started when the last one it waits for has ended.
+// not sent itself, is waited for. It reports whether the command waits; it
+// is started when the last one it waits for has ended. An acquire behind an
+// acquire is started here, if it can be, as one that waits for or with that one:
+// clients that have one connection for all their threads poll like that.
 //
 // A client that reads each reply before it goes on pays nothing for this.
 func (s *session) follow(sl *slot) (waits bool) {
@@ -57,15 +60,20 @@ func (s *session) follow(sl *slot) (waits bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o.catchUp(l, sl.seq)
+	joined := false
 	for _, key := range sl.keys {
 		if p, ok := o.last[key.hash]; ok && p.seq >= l.head && p.seq < sl.seq {
-			sl.behind(*l.place(p.seq), p.op)
+			earlier := *l.place(p.seq)
+			if joined = sl.joins(earlier, p.op); !joined {
+				sl.ops[key.op].Ordered = true
+				sl.behind(earlier, p.op)
+			}
 		}
 		o.last[key.hash] = place{sl.seq, key.op}
 	}
 	o.noted = sl.seq + 1
 	if sl.blockers == 0 {
-		return false
+		return joined
 	}
 	sl.unfinished.Add(1) // for the one who will start it
 	sl.deadline = s.deadline(sl.q)
@@ -88,15 +96,29 @@ func (o *order) catchUp(l *line, until uint64) {
 	}
 }
 
-// forget removes what was answered, that is, before head.
+// forget removes what was answered, that is, before head. Maps do not shrink, so
+// one that is mostly empty then is made anew.
 func (o *order) forget(head uint64) {
-	live := make(map[uint64]place)
-	for key, p := range o.last {
-		if p.seq >= head {
-			live[key] = p
-		}
+	maps.DeleteFunc(o.last, func(_ uint64, p place) bool { return p.seq < head })
+	if o.last == nil || len(o.last) < o.limit/4 {
+		live := make(map[uint64]place, len(o.last))
+		maps.Copy(live, o.last)
+		o.last = live
 	}
-	o.last, o.limit = live, max(firstLimit, 2*len(live))
+	o.limit = max(firstLimit, 2*len(o.last))
+}
+
+// joins starts sl, if its only operation may wait for, or with, an operation of an
+// earlier slot (see [redlock.Quorum.Join]). The line is locked.
+func (sl *slot) joins(earlier *slot, op int) bool {
+	if len(sl.keys) > 1 || earlier.ready || earlier.blockers > 0 || earlier.starting || op >= len(earlier.ops) {
+		return false
+	}
+	sl.launched = true
+	if !sl.q.Join(&sl.ops[0], &earlier.ops[op], sl.deadline) {
+		sl.launched = false
+	}
+	return sl.launched
 }
 
 // behind puts sl behind an operation of an earlier slot. The line is locked.
@@ -112,7 +134,17 @@ func (sl *slot) behind(earlier *slot, op int) {
 // blocks reports whether what comes later on the same key has to wait. The
 // line is locked.
 func (sl *slot) blocks() bool {
-	return sl.blockers > 0 || sl.starting || sl.lock.MayLearn && !sl.ready
+	return sl.blockers > 0 || sl.starting || !sl.ready && (sl.lock.MayLearn || sl.herded())
+}
+
+// herded reports whether an operation of sl waits for that of another client.
+func (sl *slot) herded() bool {
+	for i := range sl.ops {
+		if sl.ops[i].Waiting() {
+			return true
+		}
+	}
+	return false
 }
 
 // followed tells an operation of sl that a later one on its key is started.
@@ -122,30 +154,42 @@ func (sl *slot) followed(op int) {
 	}
 }
 
-// unblock takes leave of what waits for sl, if that is not blocking any more,
-// and appends to runnable what has to be started now, by [session.begin]. The
-// line is locked.
+// unblock takes leave of what waits for sl, if that is not blocking any more, and
+// of acquires that may wait with it ([slot.joins]). It appends to runnable what has
+// to be started now, by [session.begin]. The line is locked.
 func (sl *slot) unblock(runnable []*slot) []*slot {
-	if len(sl.waiters) == 0 || sl.blocks() {
+	if len(sl.waiters) == 0 || sl.blockers > 0 || sl.starting {
 		return runnable
 	}
+	blocks := sl.blocks()
+	var kept []waiter
 	for _, w := range sl.waiters {
-		sl.followed(w.op)
+		joined := w.slot.blockers == 1 && w.slot.joins(sl, w.op)
+		if blocks && !joined {
+			kept = append(kept, w)
+			continue
+		}
+		if !joined {
+			sl.followed(w.op)
+		}
 		if w.slot.blockers--; w.slot.blockers == 0 {
 			w.slot.starting = true
 			runnable = append(runnable, w.slot)
 		}
 	}
-	sl.waiters = nil
+	sl.waiters = kept
 	return runnable
 }
 
-// begin starts slots that had to wait, and those that waited only for them to
-// be started. Any goroutine may call it, without the lock.
+// begin starts slots that had to wait, unless they are started already, and those
+// that waited only for them to be started. Any goroutine may call it, without the
+// lock.
 func (s *session) begin(slots []*slot) {
 	for len(slots) > 0 {
 		sl := slots[0]
-		sl.start()
+		if !sl.launched {
+			sl.start()
+		}
 		slots = s.begun(sl, slots[1:])
 	}
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +55,47 @@ func TestWhatFollowsASecondRoundWaitsForIt(t *testing.T) {
 	c.want("+OK", "$1", "k", "+OK", "$5", "other")
 }
 
+// TestAcquiresOfAConnectionJoinEachOther: also those that had to wait for
+// something else first.
+func TestAcquiresOfAConnectionJoinEachOther(t *testing.T) {
+	q := newFakeQuorum()
+	var mu sync.Mutex
+	var joined []*redlock.Op
+	q.join = func(op, other *redlock.Op) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		plain := func(s *redlock.Swap) bool { return s.Absent.Effect == redlock.Set && s.Other.Effect == redlock.Keep }
+		acquires := plain(&op.Swap) && plain(&other.Swap)
+		if acquires {
+			joined = append(joined, op, other)
+		}
+		return acquires
+	}
+	_, addr := serve(t, Config{}, q)
+	c := dial(t, addr)
+	c.send(keepTTL, "SET k a NX PX 100", "SET k b NX PX 100", "SET k c NX PX 100", "GET k", "SET k d NX PX 100")
+	learnt(q.take(1)[0])
+	committed(q.take(1)[0])
+	ops := q.take(3)
+	mu.Lock()
+	var got []string
+	for _, op := range append(slices.Clone(joined), ops...) {
+		got = append(got, string(op.Swap.Absent.Value))
+	}
+	mu.Unlock()
+	if want := []string{"b", "a", "c", "b", "a", "", "d"}; !slices.Equal(got, want) {
+		t.Errorf("joined and started %q, want %q", got, want)
+	}
+	for i := len(joined) - 2; i >= 0; i -= 2 {
+		joined[i].Outcome = redlock.Outcome{Case: redlock.CaseOther, State: redlock.State{Kind: redlock.Text}}
+		joined[i].Done(joined[i])
+	}
+	for _, op := range ops {
+		done(op)
+	}
+	c.want("+OK", "+OK", "$-1", "$-1", "$1", "k", "+OK")
+}
+
 func TestAnOperationOnSeveralKeysHasItsPlaceOnEach(t *testing.T) {
 	q := newFakeQuorum()
 	_, addr := serve(t, Config{}, q)
@@ -103,6 +145,8 @@ func (m *model) Now() time.Duration     { return time.Second }
 func (m *model) Claim(*redlock.Op) bool { return true }
 func (m *model) Settle(*redlock.Op)     {}
 func (m *model) Abandon(op *redlock.Op) {}
+
+func (m *model) Join(_, _ *redlock.Op, _ time.Duration) bool { return false }
 func (m *model) Start(op *redlock.Op, _ time.Duration) {
 	op.Outcome = m.apply(&op.Swap)
 	if rand.IntN(4) == 0 {

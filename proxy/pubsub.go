@@ -84,6 +84,7 @@ func (s *session) subscribe(sl *slot, names [][]byte, pattern bool) {
 		sl.listeners = append(sl.listeners, l)
 		sl.reply = s.appendAcknowledgement(sl.reply, command, topic.Name)
 	}
+	s.heedChange(sl.listeners)
 	var waits atomic.Int32
 	waits.Store(int32(len(sl.listeners) + 1))
 	ready := func() {
@@ -241,7 +242,7 @@ func (s *session) fullName(args [][]byte) (name string, known bool) {
 }
 
 // pubsubChannels answers PUBSUB CHANNELS [pattern].
-func pubsubChannels(s *Server, _ *client, args [][]byte, dst []byte) []byte {
+func pubsubChannels(s *Server, c *client, args [][]byte, dst []byte) []byte {
 	if len(args) > 3 {
 		return resp.AppendError(dst, wrongSubcommand(args))
 	}
@@ -249,7 +250,8 @@ func pubsubChannels(s *Server, _ *client, args [][]byte, dst []byte) []byte {
 	if len(args) == 3 {
 		fits = redlock.Topic{Name: string(args[2]), Pattern: true}.Matches
 	}
-	names := s.hub.channels(fits)
+	r := c.rights()
+	names := s.hub.channels(func(name string) bool { return fits(name) && r.mayUse(name) })
 	slices.Sort(names)
 	dst = resp.AppendArray(dst, len(names))
 	for _, name := range names {
@@ -264,10 +266,14 @@ func wrongSubcommand(args [][]byte) string {
 }
 
 // pubsubNumSub answers PUBSUB NUMSUB [channel ...].
-func pubsubNumSub(s *Server, _ *client, args [][]byte, dst []byte) []byte {
+func pubsubNumSub(s *Server, c *client, args [][]byte, dst []byte) []byte {
 	dst = resp.AppendMap(dst, 2, len(args)-2)
 	for _, name := range args[2:] {
-		dst = resp.AppendInt(resp.AppendBulk(dst, name), int64(s.hub.subscribers(string(name))))
+		n := 0
+		if c.rights().mayUse(string(name)) {
+			n = s.hub.subscribers(string(name))
+		}
+		dst = resp.AppendInt(resp.AppendBulk(dst, name), int64(n))
 	}
 	return dst
 }

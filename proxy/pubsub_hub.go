@@ -111,15 +111,22 @@ func (t *topic) receive(m *redlock.Message) {
 	defer t.mu.Unlock()
 	for l := range t.listeners {
 		if l.state.Load() == listenerHears {
+			l.s.srv.cfg.Metrics.deliveredTo()
 			l.s.push(message{l, m})
 		}
 	}
 }
 
-func (t *topic) count() int {
+// count is how many listen. Those whose connection is being closed do not.
+func (t *topic) count() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.listeners)
+	for l := range t.listeners {
+		if l.state.Load() != listenerClosed {
+			n++
+		}
+	}
+	return n
 }
 
 // subscribers returns how many connections subscribe to a channel by its name.

@@ -19,10 +19,6 @@ type message struct {
 	*redlock.Message
 }
 
-// maxPushed is how many bytes of messages may wait for a client to read; with
-// more it is cut off. Redis's default is the same, over a minute.
-const maxPushed = 8 << 20
-
 // messageOverhead is about what a waiting message costs beside its text.
 const messageOverhead = 64
 
@@ -30,7 +26,9 @@ func (m *message) size() int { return messageOverhead + len(m.Channel) + len(m.P
 
 var errUnread = errors.New("too many messages wait to be read")
 
-// push hands a message to the connection. It never blocks.
+// push hands a message to the connection. It never blocks. A client for which
+// more than Config.MaxPushed bytes wait is cut off; Redis's default is the same,
+// over a minute.
 func (s *session) push(m message) {
 	l := &s.line
 	l.mu.Lock()
@@ -40,7 +38,8 @@ func (s *session) push(m message) {
 	}
 	l.pushes = append(l.pushes, m)
 	l.pushed += m.size()
-	slow := l.pushed > maxPushed && len(l.pushes) > 1
+	s.weigh()
+	slow := l.pushed > s.srv.cfg.MaxPushed && len(l.pushes) > 1
 	mine := false
 	if slow {
 		mine = l.kill()

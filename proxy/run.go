@@ -5,42 +5,65 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 )
 
-// Run serves clients at c.Listen, and metrics and health at statusAddr unless
-// that is empty, until ctx ends; ready is called with the address listened on
-// before the first client is served. After ctx no new clients are taken, what
-// is in flight may finish for c.ShutdownTimeout, and nil is returned if
-// everything did.
-func Run(ctx context.Context, c Config, statusAddr string, ready func(address string)) error {
-	relaxGC()
-	ln, err := net.Listen("tcp", c.Listen)
+// Run serves clients at c.Listen and c.TLSListen, and metrics and health at
+// statusAddr unless that is empty, until ctx ends; ready is called with the
+// addresses listened on, without TLS and with it, before the first client is
+// served. What is Reloadable is read again when the process gets SIGHUP, or when
+// it has changed. After ctx the server goes on for c.DrainTime while /readyz says
+// that it is going away. Then no new clients are taken, what is in flight may
+// finish for c.ShutdownTimeout, and nil is returned if everything did.
+func Run(ctx context.Context, c Config, statusAddr string, ready func(plain, secure string)) error {
+	relaxGC(c.MaxMemory)
+	fitClients(&c)
+	plain, secure, err := c.listen(ctx)
 	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return err
 	}
-	defer ln.Close()
-	c.Listen = ln.Addr().String()
+	for _, ln := range []net.Listener{plain, secure} {
+		if ln != nil {
+			defer ln.Close()
+		}
+	}
 	c.Metrics = NewMetrics(c.Version, c.Locks)
+	c.Metrics.watch(c.Reload)
 	server, err := NewServer(c)
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 2)
-	pages := NewStatusServer(c.Locks, c.Metrics, c.Logger)
+	c.Reload = append(c.Reload, server)
+	failed := make(chan error, 3)
+	pages := NewStatusServer(server)
 	if statusAddr != "" {
 		status, err := net.Listen("tcp", statusAddr)
 		if err != nil {
-			return fmt.Errorf("--metrics-addr: %w", err)
+			return fmt.Errorf("--metrics-addr: %w", explainListen(err))
 		}
 		go func() { failed <- pages.Serve(status) }()
 	}
-	ready(c.Listen)
-	go func() { failed <- server.Serve(ln) }()
+	ready(c.Listen, c.TLSListen)
+	manager := notifySystemd(c)
+	defer manager.stop()
+	if plain != nil {
+		go func() { failed <- server.Serve(plain) }()
+	}
+	if secure != nil {
+		go func() { failed <- server.ServeTLS(secure, c.TLS) }()
+	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	go keepFresh(ctx, c.Reload, hangup, c.Logger)
+	go (&waiting{locks: c.Locks, logger: c.Logger}).follow(ctx)
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
-		c.Logger.Info("shutting down", "timeout", c.ShutdownTimeout)
+		manager.stopping(c.DrainTime)
+		err = drain(c, server, pages, failed)
 	}
 	if stop := shutdown(c, server, pages); err == nil {
 		err = stop
@@ -48,9 +71,27 @@ func Run(ctx context.Context, c Config, statusAddr string, ready func(address st
 	return err
 }
 
-// shutdown ends the server first: meanwhile /readyz tells load balancers to
-// send clients elsewhere.
+// listen opens the addresses for clients, and notes what they have become.
+func (c *Config) listen(ctx context.Context) (plain, secure net.Listener, err error) {
+	if c.Listen != "" {
+		if plain, err = listen(ctx, c.Listen, c.KeepAlive); err != nil {
+			return nil, nil, fmt.Errorf("--listen: %w", explainListen(err))
+		}
+		c.Listen = plain.Addr().String()
+	}
+	if c.TLSListen != "" {
+		if secure, err = listen(ctx, c.TLSListen, c.KeepAlive); err != nil {
+			return nil, nil, fmt.Errorf("--tls-port: %w", explainListen(err))
+		}
+		c.TLSListen = secure.Addr().String()
+	}
+	return plain, secure, nil
+}
+
+// shutdown ends the server first: meanwhile /readyz still says that it is going
+// away.
 func shutdown(c Config, server *Server, pages *StatusServer) error {
+	c.Logger.Info("shutting down", "timeout", c.ShutdownTimeout, "connections", server.connections())
 	ctx, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
 	defer cancel()
 	pages.Drain()
@@ -64,9 +105,17 @@ func shutdown(c Config, server *Server, pages *StatusServer) error {
 // garbage a moment later, and collecting took a tenth of its CPU time.
 const gcPercent = 400
 
-// relaxGC sets gcPercent, unless the operator has set GOGC.
-func relaxGC() {
+// ownMemory is about what the proxy needs beside the buffers of its clients.
+const ownMemory = 256 << 20
+
+// relaxGC sets gcPercent, unless the operator has set GOGC, for as long as there
+// is not much garbage: with buffers full to their limit, four times as much
+// again would be too much.
+func relaxGC(maxMemory int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" && maxMemory > 0 {
+		debug.SetMemoryLimit(ownMemory + 2*int64(maxMemory))
 	}
 }

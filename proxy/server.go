@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"hash/maphash"
 	"net"
@@ -23,17 +24,27 @@ type Server struct {
 	seed  maphash.Seed
 	slots sync.Pool // of *slot
 	hub   *hub
+	see   *insight
+	users *users
 
 	ctx    context.Context // ends with Shutdown
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	ln       net.Listener
+	lns      []net.Listener
 	sessions map[*session]struct{}
 	closing  bool
 	idle     chan struct{} // closed when closing and no session is left
 
-	idleOnce, defaultTTLOnce, notRedisOnce sync.Once
+	lingering sync.WaitGroup // connections that are being closed
+
+	idleOnce, defaultTTLOnce sync.Once
+
+	notices       notices
+	acceptErrors  acceptErrors
+	memory        memory
+	noTLS         window // of log lines about clients that could not agree on TLS
+	loginFailures loginFailures
 }
 
 // reservedKeys is how the keys begin in which package redlock keeps the records
@@ -47,6 +58,12 @@ func NewServer(cfg Config) (*Server, error) {
 	}
 	s := newServer(cfg, func(db int) (quorum, error) { return cfg.Locks.DB(db) })
 	s.hub = newHub(cfg.Locks.Bus())
+	if cfg.ACLFile != "" {
+		var err error
+		if s.users, err = usersOf(cfg.ACLFile, &s.env); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -60,6 +77,7 @@ func newServer(cfg Config, open func(db int) (quorum, error)) *Server {
 		sessions:  map[*session]struct{}{},
 		idle:      make(chan struct{}),
 		hub:       newHub(redlock.NewBus()),
+		see:       newInsight(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.env = resp.Env{
@@ -70,18 +88,22 @@ func newServer(cfg Config, open func(db int) (quorum, error)) *Server {
 		Scripts:    s.scripts,
 		Receivers:  func(channel []byte) int64 { return s.hub.receivers(string(channel)) },
 	}
+	s.users = onlyUser(s.user(), s.cfg.RequirePass, &s.env)
 	return s
 }
 
 // Serve serves the clients that connect to ln until Shutdown is called, which
-// closes ln; then it returns nil, at once.
+// closes ln; then it returns nil, at once. It may be called for several
+// listeners.
 //
 // redcon accepts connections and reads the first command of each. The session
 // takes over there, and redcon lets go of the connection and its buffers.
 func (s *Server) Serve(ln net.Listener) error {
-	guarded := resp.Listen(ln, s.cfg.Limits)
+	limits := s.cfg.Limits
+	limits.Held = s.holds
+	guarded := resp.Listen(ln, limits)
 	s.mu.Lock()
-	s.ln = guarded
+	s.lns = append(s.lns, guarded)
 	closing := s.closing
 	s.mu.Unlock()
 	if closing {
@@ -89,7 +111,8 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	server := redcon.NewServer(ln.Addr().String(), s.handle, s.accept, s.closed)
 	server.AcceptError = func(err error) {
-		s.cfg.Logger.Error("cannot accept a connection; if there are too many open files, raise the limit (ulimit -n) or lower --max-clients", "error", err)
+		s.cfg.Metrics.acceptFailed()
+		s.acceptErrors.failed(s.cfg.Logger, err, time.Now())
 	}
 	if err := server.Serve(guarded); err != nil {
 		return fmt.Errorf("serving clients on %s: %w", ln.Addr(), err)
@@ -97,10 +120,16 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
+// ServeTLS is Serve with TLS; config is asked for each connection.
+func (s *Server) ServeTLS(ln net.Listener, config func() *tls.Config) error {
+	return s.Serve(tlsListener{ln, config})
+}
+
 // accept decides about a new connection; false closes it.
 func (s *Server) accept(conn redcon.Conn) bool {
+	s.acceptErrors.accepted(s.cfg.Logger, time.Now())
 	if why, text := s.refusal(conn.NetConn()); text != "" {
-		s.cfg.Metrics.reject(why)
+		s.noteRejected(why, conn.RemoteAddr(), text)
 		conn.WriteError(text)
 		return false
 	}
@@ -147,6 +176,7 @@ func (s *Server) enter(sess *session) bool {
 
 // leave takes leave of a session whose connection is closed.
 func (s *Server) leave(sess *session) {
+	sess.unweigh()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, sess)
@@ -178,6 +208,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	select {
 	case <-s.idle:
+		s.lingering.Wait()
 		return nil
 	case <-ctx.Done():
 	}
@@ -194,10 +225,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) close() []*session {
 	s.mu.Lock()
 	s.closing = true
-	ln := s.ln
+	lns := s.lns
 	s.noteIdle()
 	s.mu.Unlock()
-	if ln != nil {
+	for _, ln := range lns {
 		ln.Close()
 	}
 	return s.list()

@@ -24,14 +24,18 @@ type session struct {
 	out  writer
 
 	detached bool        // redcon has let go of the connection
+	parting  atomic.Bool // the reader has to end when its client waits for nothing
 	draining atomic.Bool // the reader has to end
 
 	// The reader's own.
 	order    order
 	tx       transaction
 	now      time.Time // when the present batch was read
+	worked   bool      // the last command was one that a client connects for
 	quorum   quorum    // of the database of quorumDB
 	quorumDB int
+	engaged  bool    // see engage
+	acting   *rights // those that the present command was compared with
 
 	listening map[redlock.Topic]*listener
 
@@ -49,6 +53,7 @@ type guarded interface {
 	ReadCommands() ([]redcon.Command, error)
 	Authenticated()
 	Unauthenticated()
+	Held() int // bytes that are read and not returned
 }
 
 // publishEvery is how many commands may be started before finished replies go
@@ -76,14 +81,19 @@ func (s *session) tellGuard() {
 // run serves the first commands and then what comes in, until that fails or the
 // client quits.
 func (s *session) run(cmds []redcon.Command) {
+	s.readAll(cmds)
+	s.end()
+}
+
+func (s *session) readAll(cmds []redcon.Command) {
+	defer s.readerPanicked()
 	for s.serveAll(cmds) {
 		var err error
 		if cmds, err = s.read(); err != nil {
 			s.readFailed(err)
-			break
+			return
 		}
 	}
-	s.end()
 }
 
 // serveAll starts a batch of commands. It reports whether to read on.
@@ -111,7 +121,9 @@ func (s *session) serve(cmd redcon.Command) bool {
 		return false
 	}
 	sl := s.append(len(cmd.Raw))
+	s.worked = false
 	switch {
+	case s.authed && s.forbidden(sl, cmd.Args):
 	case s.whileListening(sl, cmd.Args):
 	case s.tx.open && s.queue(sl, cmd.Args, len(cmd.Raw)):
 	case !resp.IsLock(cmd.Args[0]):
@@ -146,9 +158,19 @@ func (s *session) serveUtility(sl *slot, args [][]byte) bool {
 		s.tellGuard()
 	}
 	sl.proto = s.proto // it may have been HELLO
+	if s.refused {
+		s.delayRefusal(sl, reply)
+		return true
+	}
 	switch action {
 	case actionAdmit:
 		go s.admit(sl, args)
+		return true
+	case actionChange:
+		go s.changeMasters(sl, args)
+		return true
+	case actionLocks:
+		go s.locks(sl, s.db, args)
 		return true
 	case actionTransact:
 		s.transact(sl, args)
@@ -167,19 +189,12 @@ func (s *session) serveUtility(sl *slot, args [][]byte) bool {
 	return action != actionClose
 }
 
-// admit runs REDLOCK ADMIT, which asks the masters.
-func (s *session) admit(sl *slot, args [][]byte) {
-	lines, err := s.srv.cfg.Locks.Admit(s.srv.ctx, admitTarget(args))
-	sl.reply = appendAdmitted(sl.reply, lines, err)
-	s.completed(sl)
-}
-
 // serveLock starts a lock command. It keeps args: redcon's reader has made a
 // copy of the command for us.
 func (s *session) serveLock(sl *slot, args [][]byte) {
-	env, lock := &s.srv.env, &sl.lock
-	if fault := env.Recognise(lock, args, s.db); fault != "" {
-		s.srv.cfg.Metrics.invalid(lock.Kind)
+	lock := &sl.lock
+	if fault := s.env().Recognise(lock, args, s.db); fault != "" {
+		s.noteInvalid(lock.Kind, args, fault)
 		s.answer(sl, resp.AppendError(sl.reply, fault))
 		return
 	}
@@ -189,6 +204,7 @@ func (s *session) serveLock(sl *slot, args [][]byte) {
 // startLock starts what the slot's lock asks for.
 func (s *session) startLock(sl *slot) {
 	lock := &sl.lock
+	s.worked = true
 	if lock.DefaultTTL {
 		s.srv.noteDefaultTTL()
 	}
@@ -209,7 +225,9 @@ func (s *session) startLock(sl *slot) {
 		sl.deadline = s.deadline(q) // for all rounds together
 	}
 	if !s.follow(sl) {
+		s.engage(true)
 		sl.start()
+		s.engage(false)
 	}
 }
 
@@ -225,15 +243,13 @@ func (s *session) quorumOf(db int) (quorum, error) {
 	return q, err
 }
 
-var errDraining = errors.New("the server is shutting down")
-
 // read waits for the next batch.
 func (s *session) read() ([]redcon.Command, error) {
 	for {
 		if idle := s.srv.cfg.IdleTimeout; idle > 0 {
 			s.conn.SetReadDeadline(time.Now().Add(idle))
 		}
-		if s.draining.Load() {
+		if s.isOver() {
 			return nil, errDraining
 		}
 		cmds, err := s.conn.ReadCommands()
@@ -251,13 +267,6 @@ func (s *session) hasWork() bool {
 	return s.line.head != s.line.published
 }
 
-// drain makes the reader end. Replies of commands it has read are still
-// written.
-func (s *session) drain() {
-	s.draining.Store(true)
-	s.conn.SetReadDeadline(time.Unix(1, 0))
-}
-
 // readFailed does what the end of the commands asks for. As with Redis, a
 // client that has only closed its side gets the replies to what it has sent.
 func (s *session) readFailed(err error) {
@@ -271,7 +280,7 @@ func (s *session) readFailed(err error) {
 		s.kill()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		s.hangUp()
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, errDraining):
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, resp.ErrSlow), errors.Is(err, errDraining):
 	default:
 		s.kill()
 	}

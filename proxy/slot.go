@@ -11,6 +11,7 @@ import (
 // quorum is what a session needs of a [redlock.Quorum].
 type quorum interface {
 	Start(op *redlock.Op, deadline time.Duration)
+	Join(op, other *redlock.Op, deadline time.Duration) bool
 	Claim(op *redlock.Op) bool
 	Settle(op *redlock.Op)
 	Abandon(op *redlock.Op)
@@ -49,6 +50,7 @@ type slot struct {
 	watch      *watch        // of WATCH: where to note the outcomes
 	listeners  []*listener   // of SUBSCRIBE: what the reply acknowledges
 	told       bool          // the lock's publications are sent
+	launched   bool          // the operations are started, or just being so
 
 	// Guarded by line.mu.
 	ready    bool     // completed: the reply is there, if it can be claimed
@@ -94,7 +96,7 @@ func (sl *slot) prepare(q quorum) {
 		if swap.NeedsLook() || len(swap.And) > 0 {
 			sl.lock.MayLearn = true // what follows on its keys has to wait
 		}
-		sl.ops[i].Done = sl.onDone
+		sl.ops[i].Done, sl.ops[i].Ordered = sl.onDone, false
 		sl.addKey(i, swap.Key)
 		for k := range swap.And {
 			sl.addKey(i, swap.And[k].Key)
@@ -110,6 +112,7 @@ func (sl *slot) addKey(op int, key []byte) {
 // start starts all operations. They may be done before it returns.
 func (sl *slot) start() {
 	q, deadline := sl.q, sl.deadline
+	sl.launched = true
 	for i := range sl.ops {
 		q.Start(&sl.ops[i], deadline)
 	}
@@ -127,20 +130,31 @@ func (sl *slot) compose() {
 	for i := range sl.ops {
 		sl.outs[i] = sl.ops[i].Outcome
 	}
+	var next redlock.Swap
+	switch more, ok := sl.makeReply(&next); {
+	case !ok: // the connection is about to be closed
+	case more:
+		sl.s.again(sl, &next)
+	default:
+		if sl.told = false; sl.isFinal() {
+			sl.tell()
+		}
+		sl.s.completed(sl)
+	}
+}
+
+// makeReply makes the reply, or reports that there is more to ask. ok is false
+// after a panic.
+func (sl *slot) makeReply(next *redlock.Swap) (more, ok bool) {
+	defer sl.s.replyPanicked()
 	if sl.watch != nil {
 		sl.watch.note(sl.q, sl.outs)
 	}
-	var next redlock.Swap
-	reply, more := sl.lock.Reply(sl.reply[:0], sl.proto, sl.outs, &next)
-	if more {
-		sl.s.again(sl, &next)
-		return
+	reply, more := sl.lock.Reply(sl.reply[:0], sl.proto, sl.outs, next)
+	if !more {
+		sl.reply = reply
 	}
-	sl.reply = reply
-	if sl.told = false; sl.isFinal() {
-		sl.tell()
-	}
-	sl.s.completed(sl)
+	return more, true
 }
 
 // replace makes next the only operation, in the place of what has ended. It
@@ -200,7 +214,9 @@ func (sl *slot) settle(now time.Time) {
 	for i := range sl.ops {
 		sl.q.Settle(&sl.ops[i])
 	}
-	sl.s.srv.cfg.Metrics.operation(sl.lock.Kind, resultOf(sl.lock.Kind, sl.outs), now.Sub(sl.read))
+	r := resultOf(sl.lock.Kind, sl.outs)
+	sl.s.srv.cfg.Metrics.operation(sl.lock.Kind, r, now.Sub(sl.read))
+	sl.answered(r, now)
 }
 
 // abandon undoes what the operations did: the reply will never be read.
@@ -210,6 +226,7 @@ func (sl *slot) abandon() {
 	}
 	if len(sl.ops) > 0 {
 		sl.s.srv.cfg.Metrics.operation(sl.lock.Kind, resultAbandoned, time.Since(sl.read))
+		sl.noteAbandoned()
 	}
 }
 
@@ -224,6 +241,6 @@ func (sl *slot) release() {
 		sl.reply = nil
 	}
 	sl.s, sl.reply, sl.deadline, sl.watch = nil, sl.reply[:0], 0, nil
-	sl.listeners, sl.told = nil, false
+	sl.listeners, sl.told, sl.launched = nil, false, false
 	sl.ready, sl.blockers, sl.starting, sl.waiters = false, 0, false, nil
 }

@@ -16,7 +16,9 @@ import (
 type testLocks struct {
 	quorum  *redlock.Quorum
 	reports []redlock.MasterReport
+	counted redlock.Restorations
 	keys    func(db int, f redlock.KeyFilter) ([]string, error)
+	survey  func(db int, f redlock.KeyFilter, limit int) (redlock.Survey, error)
 }
 
 func (l *testLocks) DB(n int) (*redlock.Quorum, error) {
@@ -28,13 +30,25 @@ func (l *testLocks) DB(n int) (*redlock.Quorum, error) {
 
 func (l *testLocks) Quorums() []*redlock.Quorum { return []*redlock.Quorum{l.quorum} }
 
+func (l *testLocks) Databases() []int { return []int{0} }
+
 func (l *testLocks) Report() []redlock.MasterReport { return l.reports }
 
 func (l *testLocks) Keys(_ context.Context, db int, f redlock.KeyFilter) ([]string, error) {
 	return l.keys(db, f)
 }
 
-func (l *testLocks) Admit(context.Context, string) ([]string, error) { return nil, nil }
+func (l *testLocks) Survey(_ context.Context, db int, f redlock.KeyFilter, limit int, _ func([]byte) uint64) (redlock.Survey, error) {
+	if l.survey == nil {
+		return redlock.Survey{Masters: 3, Need: 2, Answered: 3, Voting: true}, nil
+	}
+	return l.survey(db, f, limit)
+}
+
+func (l *testLocks) Change(context.Context, redlock.SetChange) ([]string, error) { return nil, nil }
+func (l *testLocks) Admit(context.Context, string) ([]string, error)             { return nil, nil }
+
+func (l *testLocks) Restorations() redlock.Restorations { return l.counted }
 
 func (l *testLocks) Bus() *redlock.Bus { return redlock.NewBus() }
 

@@ -112,7 +112,7 @@ func (s *session) watch(sl *slot, args [][]byte) {
 	case !tx.mayWatch(args[1:]):
 		fault = errWatchMany
 	default:
-		fault = s.srv.env.Watch(&sl.lock, args, s.db)
+		fault = s.env().Watch(&sl.lock, args, s.db)
 	}
 	if fault != "" {
 		s.answer(sl, resp.AppendError(sl.reply, fault))
@@ -170,6 +170,7 @@ func (s *session) queue(sl *slot, args [][]byte, size int) bool {
 	}
 	if fault != "" {
 		tx.failed, tx.queue = true, nil
+		s.noteNotQueued(cmd, args, fault)
 		s.answer(sl, resp.AppendError(sl.reply, fault))
 		return true
 	}
@@ -224,8 +225,11 @@ func (s *session) startTransaction(sl *slot, tx *transaction) (fault string) {
 	if fault != "" {
 		return fault
 	}
-	if fault = s.srv.env.Transaction(&sl.lock, tx.queue, watched, s.db); fault != "" {
-		s.srv.cfg.Metrics.invalid(sl.lock.Kind)
+	if fault = s.queuedFault(tx.queue); fault != "" {
+		return fault
+	}
+	if fault = s.env().Transaction(&sl.lock, tx.queue, watched, s.db); fault != "" {
+		s.noteInvalid(sl.lock.Kind, nil, fault)
 		return fault
 	}
 	s.startLock(sl)

@@ -28,6 +28,9 @@ const (
 	// [admitTarget] outside its reading goroutine and answers with
 	// [appendAdmitted].
 	actionAdmit
+	// actionChange: the same for REDLOCK MASTERS, with Locks.Change.
+	actionChange
+	actionLocks    // the same for REDLOCK LOCKS: [session.locks] answers
 	actionKeys     // nothing was appended: [session.readKeys] answers
 	actionTransact // nothing was appended: [session.transact] answers
 	actionConverse // nothing was appended: [session.converse] answers
@@ -88,6 +91,7 @@ func (s *Server) utility(c *client, args [][]byte, dst []byte) ([]byte, action) 
 		if !c.authed {
 			return resp.AppendError(dst, errNoAuth), actionNone
 		}
+		s.noteUnserved(c, args)
 		return s.refuse(args, dst), actionNone
 	}
 	s.cfg.Metrics.command(cmd.index)
@@ -107,7 +111,7 @@ func (s *Server) utility(c *client, args [][]byte, dst []byte) ([]byte, action) 
 const errNoAuth = "NOAUTH Authentication required."
 
 // allowed reports whether the connection may run the command of this name now.
-// Before AUTH only the commands that lead to it, or away, are.
+// Before AUTH only few are.
 func (s *Server) allowed(c *client, name []byte) bool {
 	if c.authed {
 		return true
@@ -116,7 +120,13 @@ func (s *Server) allowed(c *client, name []byte) bool {
 	if cmd == nil {
 		return false
 	}
-	switch cmd.name {
+	return beforeLogin(cmd.name)
+}
+
+// beforeLogin reports whether a command is one of those that lead to AUTH, or
+// away.
+func beforeLogin(name string) bool {
+	switch name {
 	case "hello", "auth", "quit", "reset":
 		return true
 	}

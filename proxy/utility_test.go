@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock"
 )
 
 // TestUtilityReplies runs each line on one connection in its order, first in
@@ -65,8 +67,8 @@ func TestUtilityReplies(t *testing.T) {
 		{"CONFIG GET databases", "*2\r\n$9\r\ndatabases\r\n$2\r\n16\r\n", "%1\r\n$9\r\ndatabases\r\n$2\r\n16\r\n"},
 		{"CONFIG GET save appendonly", "*4\r\n$4\r\nsave\r\n$0\r\n\r\n$10\r\nappendonly\r\n$2\r\nno\r\n",
 			"%2\r\n$4\r\nsave\r\n$0\r\n\r\n$10\r\nappendonly\r\n$2\r\nno\r\n"},
-		{"CONFIG GET MAXMEMORY* maxmemory", "*4\r\n$9\r\nmaxmemory\r\n$1\r\n0\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n",
-			"%2\r\n$9\r\nmaxmemory\r\n$1\r\n0\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n"},
+		{"CONFIG GET MAXMEMORY* maxmemory", "*6\r\n$9\r\nmaxmemory\r\n$1\r\n0\r\n$17\r\nmaxmemory-clients\r\n$1\r\n0\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n",
+			"%3\r\n$9\r\nmaxmemory\r\n$1\r\n0\r\n$17\r\nmaxmemory-clients\r\n$1\r\n0\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n"},
 		{"CONFIG GET requirepass masterauth", "*0\r\n", "%0\r\n"},
 		{"CONFIG SET timeout 5", noted("CONFIG SET", "settings are flags and environment variables, see redlock-proxy --help"), ""},
 
@@ -299,5 +301,25 @@ func TestPingDoesNotAllocate(t *testing.T) {
 	dst := make([]byte, 0, 64)
 	if n := testing.AllocsPerRun(100, func() { s.utility(c, args, dst) }); n != 0 {
 		t.Errorf("%v allocations, want none", n)
+	}
+}
+
+func TestChangesOfTheSetOfMasters(t *testing.T) {
+	for line, want := range map[string]redlock.SetChange{
+		"REDLOCK MASTERS ADD d:1":         {Add: "d:1"},
+		"redlock masters remove a:1":      {Remove: "a:1"},
+		"REDLOCK MASTERS replace a:1 d:1": {Remove: "a:1", Add: "d:1"},
+	} {
+		if got, fault := setChange(words(t, line)); fault != "" || got != want {
+			t.Errorf("%s: %+v %q, want %+v", line, got, fault, want)
+		}
+	}
+	for _, line := range []string{"REDLOCK MASTERS ADD a:1 b:1", "REDLOCK MASTERS REPLACE a:1", "REDLOCK MASTERS MOVE a:1"} {
+		if _, fault := setChange(words(t, line)); !strings.HasPrefix(fault, "ERR syntax error") {
+			t.Errorf("%s: %q", line, fault)
+		}
+	}
+	if got := string(appendChanged(nil, []string{"db 0: done"}, errors.New("db 1: down"))); got != "-ERR db 1: down; done before: db 0: done\r\n" {
+		t.Errorf("half-done change: %q", got)
 	}
 }

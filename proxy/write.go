@@ -21,6 +21,7 @@ func (s *session) completed(sl *slot) {
 	}
 	sl.ready = true
 	l.weigh(sl)
+	s.weigh()
 	runnable := sl.unblock(nil)
 	mine := l.takeTurn()
 	alone := l.published-l.head == 1
@@ -59,10 +60,14 @@ func (s *session) publish() bool {
 		return false
 	}
 	l.publish()
+	l.aside = s.tx.held(l.seenHead)
+	s.weigh()
 	mine := l.takeTurn()
 	l.mu.Unlock()
 	if mine {
+		s.engage(true)
 		s.write(allBatches)
+		s.engage(false)
 	}
 	return true
 }
@@ -107,6 +112,7 @@ func (s *session) write(batches int) {
 
 // writeOut writes what is claimed, waiting for the client, and goes on.
 func (s *session) writeOut() {
+	s.weighOutgoing()
 	for !s.out.empty() {
 		err := s.out.wait(s.srv.cfg.WriteTimeout, s.stillValid)
 		s.settle()
@@ -203,6 +209,8 @@ func (s *session) drop() {
 	l := &s.line
 	l.mu.Lock()
 	l.drop(len(s.batch))
+	l.outgoing = 0
+	s.weigh()
 	var runnable []*slot
 	for _, sl := range s.batch {
 		sl.ready = true // for good: nothing has to wait for it

@@ -17,9 +17,10 @@ var errLate = errors.New("a granted lock could not be handed over in time")
 type writer struct {
 	conn    net.Conn
 	raw     syscall.RawConn // nil if the connection has none: then try does nothing
+	tls     *tlsConn        // makes records of buf; nil without TLS
 	step    func(fd uintptr) bool
 	buf     []byte
-	written int // bytes of buf that are in the socket
+	written int // bytes of buf that are in the socket, in whole records of TLS
 
 	waiting bool        // step may ask to wait
 	valid   func() bool // asked before a delayed write
@@ -28,6 +29,12 @@ type writer struct {
 
 func (w *writer) init(conn net.Conn) {
 	w.conn = conn
+	if g, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = g.NetConn()
+	}
+	if c, ok := conn.(*tlsConn); ok {
+		w.tls, conn = c, c.tap.Conn
+	}
 	w.raw = rawConn(conn)
 	w.step = w.writeStep
 }
@@ -97,12 +104,16 @@ func (w *writer) writeStep(fd uintptr) bool {
 		w.err = errLate
 		return true
 	}
-	start := w.written
+	progress := false
 	for !w.empty() {
-		n, err := writeNow(fd, w.buf[w.written:])
+		next, err := w.next()
+		n := 0
+		if err == nil {
+			n, err = writeNow(fd, next)
+		}
 		switch {
 		case err == errWouldBlock:
-			return !w.waiting || w.written > start
+			return !w.waiting || progress
 		case err != nil:
 			w.err = err
 			return true
@@ -110,18 +121,32 @@ func (w *writer) writeStep(fd uintptr) bool {
 			w.err = io.ErrShortWrite
 			return true
 		}
-		w.written += n
+		w.wrote(n)
+		progress = true
 	}
 	return true
+}
+
+// next is what is to be put into the socket next.
+func (w *writer) next() ([]byte, error) {
+	if w.tls != nil {
+		return w.tls.record(w.buf[w.written:])
+	}
+	return w.buf[w.written:], nil
+}
+
+// wrote says that n bytes of that are in the socket.
+func (w *writer) wrote(n int) {
+	if w.tls != nil {
+		n = w.tls.put(n)
+	}
+	w.written += n
 }
 
 // rawConn returns the raw connection for direct writes, or nil.
 func rawConn(conn net.Conn) syscall.RawConn {
 	if !canWriteNow {
 		return nil
-	}
-	if g, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = g.NetConn()
 	}
 	switch c := conn.(type) {
 	case *net.TCPConn:

@@ -17,6 +17,7 @@ type actions struct {
 	delay  time.Duration
 	strays []stray
 	forget *round // answered everywhere
+	herd   dismissal
 }
 
 func (a *actions) retry(r *round, delay time.Duration)  { a.again, a.delay, a.unlist = r, delay, r }
@@ -24,9 +25,9 @@ func (a *actions) resend(r *round, delay time.Duration) { a.more, a.delay = r, d
 
 func (a *actions) owe(s stray) { a.strays = append(a.strays, s) }
 
-// send has c sent to master i.
-func (a *actions) send(i int, c *Call) {
-	c.index = int32(i)
+// send has c sent to a master, by its index among those of the quorum.
+func (a *actions) send(master int, c *Call) {
+	c.index = int32(master)
 	a.calls = append(a.calls, c)
 }
 
@@ -53,6 +54,7 @@ func (a *actions) run(f *flight) {
 	if a.done != nil {
 		a.done.Done(a.done)
 	}
+	a.herd.run()
 }
 
 // sendSide sends a call that is no vote to the master of its index.

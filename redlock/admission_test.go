@@ -57,6 +57,8 @@ func TestWhoMayVote(t *testing.T) {
 		{name: "no bootstrap with a master missing", views: func(v []view) { empty(v); v[1].open = false; v[1].reason = "refused" },
 			reason: "a first start needs all 3 masters, and m2 is missing"},
 		{name: "no bootstrap over data", views: func(v []view) { empty(v); v[2].keys = 7 }, reason: "m3 holds 7 keys already: REDLOCK ADMIT ALL"},
+		{name: "no bootstrap while locks of all masters may live", views: func(v []view) { empty(v); v[2].keys, v[2].awaits = 1, true },
+			reason: "m3 remembers that locks may still be held"},
 		{name: "no bootstrap when it is not known whether a master is empty", views: func(v []view) { empty(v); v[2].keys = -1 }, reason: "DBSIZE"},
 		{name: "no bootstrap when a quorum was seen before", views: empty, seen: true, reason: "records of all masters are gone"},
 		{name: "admit all over data", views: func(v []view) { empty(v); v[2].keys = 7 }, asked: []bool{true, true, true}, votes: "123", writes: "123"},
@@ -65,12 +67,12 @@ func TestWhoMayVote(t *testing.T) {
 		{name: "one unreachable", views: func(v []view) { v[0].open = false; v[0].reason = "refused" }, votes: "23", reason: "refused"},
 		{name: "two unreachable", views: func(v []view) { v[0].open, v[1].open = false, false; v[0].reason = "refused" }, reason: "refused"},
 		{name: "restarted without data", views: func(v []view) { v[1].id = lifeOf(1, 2); v[1].raw = nil; v[1].keys = 0; v[1].durable = true },
-			votes: "13", reason: "restarted without its data: REDLOCK ADMIT m2"},
+			votes: "13", writes: "13", reason: "restarted without its data: REDLOCK ADMIT m2"},
 		{name: "restarted without data and admitted", asked: []bool{false, true, false}, votes: "123", writes: "123",
 			views: func(v []view) { v[1].id = lifeOf(1, 2); v[1].raw = nil; v[1].keys = 0 }},
-		{name: "restarted with data that may be old", views: func(v []view) { v[1].id = lifeOf(1, 2) }, votes: "13", reason: "does not persist every write"},
+		{name: "restarted with data that may be old", views: func(v []view) { v[1].id = lifeOf(1, 2) }, votes: "13", writes: "123", reason: "does not persist every write"},
 		{name: "restarted and persists every write", views: func(v []view) { v[1].id = lifeOf(1, 2); v[1].durable = true }, votes: "123", writes: "123"},
-		{name: "restarted, persists every write, clock stepped meanwhile", votes: "13", reason: "it restarted, and its clock stepped by 1h",
+		{name: "restarted, persists every write, clock stepped meanwhile", votes: "13", writes: "123", reason: "clock stepped by 1h",
 			views: func(v []view) {
 				v[1].id, v[1].durable, v[1].stepped = lifeOf(1, 2), true, "clock stepped by 1h"
 			}},
@@ -80,7 +82,7 @@ func TestWhoMayVote(t *testing.T) {
 					v[i].id, v[i].durable = lifeOf(i, 2), true
 				}
 			}},
-		{name: "other replication id", views: func(v []view) { v[0].id.replication = "else" }, votes: "23", reason: "does not persist"},
+		{name: "other replication id", views: func(v []view) { v[0].id.replication = "else" }, votes: "23", writes: "123", reason: "does not persist"},
 		{name: "flushed", views: func(v []view) { v[2].raw = nil }, votes: "12", reason: "its record is gone"},
 		{name: "flushed is not written to when another is admitted again", votes: "12", writes: "12", reason: "its record is gone",
 			views: func(v []view) { v[2].raw = nil; v[1].id, v[1].durable = lifeOf(1, 2), true }},
@@ -90,8 +92,8 @@ func TestWhoMayVote(t *testing.T) {
 			views: func(v []view) {
 				v[1].raw = []byte(strings.Replace(string(v[1].raw), `"redlock"`, `"other"`, 1))
 			}},
-		{name: "record of another size", views: func(v []view) { v[1].raw = recordOf(1, 1, 1, 1, 1, 1) }, votes: "13", reason: "quorum of 5 masters, this proxy knows 3"},
-		{name: "masters in another order", views: func(v []view) { v[1].raw = recordOf(2, 1, 1, 1) }, votes: "13", reason: "same order everywhere"},
+		{name: "record of another size", views: func(v []view) { v[1].raw = recordOf(1, 1, 1, 1, 1, 1) }, votes: "13", reason: "no member of the quorum any more, or of another one"},
+		{name: "masters in another order", views: func(v []view) { v[1].raw = recordOf(2, 1, 1, 1) }, votes: "13", reason: "its record is that of master number 3"},
 		{name: "the key is something else", views: func(v []view) { v[1].raw = []byte("hello") }, votes: "13", reason: "not a record"},
 		{name: "twins", views: func(v []view) { v[2].id = v[0].id }, votes: "2", reason: "same server as m3"},
 		{name: "an outdated record is brought up to date", views: func(v []view) { v[2].raw = recordOf(2, 1, 2, 1); v[1].id = lifeOf(1, 2) }, votes: "123", writes: "12"},
@@ -106,13 +108,13 @@ func TestWhoMayVote(t *testing.T) {
 					v[i].stepped = "clock stepped by 1h"
 				}
 			}},
-		{name: "withdrawn by another proxy", votes: "23", reason: "its clock stepped: REDLOCK ADMIT m1",
+		{name: "withdrawn by another proxy", votes: "23", writes: "123", reason: "its admission was withdrawn",
 			views: func(v []view) {
 				for i := range v {
 					v[i].raw = recordOf(i, 0, 1, 1)
 				}
 			}},
-		{name: "withdrawn and restarted with its data", votes: "23", reason: "its clock stepped: REDLOCK ADMIT m1",
+		{name: "withdrawn and restarted with its data", votes: "23", writes: "123", reason: "its admission was withdrawn",
 			views: func(v []view) {
 				for i := range v {
 					v[i].raw = recordOf(i, 0, 1, 1)
@@ -127,7 +129,7 @@ func TestWhoMayVote(t *testing.T) {
 			if tt.views != nil {
 				tt.views(views)
 			}
-			a := e.convene(views, tt.asked)
+			a := e.convene(views, admissions(tt.asked))
 			if got := numbers(3, func(i int) bool { return a.writes[i] != nil }); got != tt.writes {
 				t.Errorf("writes to %q, want %q", got, tt.writes)
 			}
@@ -142,16 +144,33 @@ func TestWhoMayVote(t *testing.T) {
 	}
 }
 
+// admissions is REDLOCK ADMIT for some masters.
+func admissions(asked []bool) []order {
+	orders := make([]order, len(asked))
+	for i := range asked {
+		if asked[i] {
+			orders[i] = admitOrder
+		}
+	}
+	if len(orders) == 0 {
+		return nil
+	}
+	return orders
+}
+
 // obey does what the agenda says until nothing is left.
 func obey(t *testing.T, e electorate, views []view, a agenda) agenda {
 	t.Helper()
-	for range 3 {
+	for range 4 {
 		if !anyWrite(a.writes) {
 			return a
 		}
 		for i, text := range a.writes {
 			if text != nil {
 				views[i].raw = text
+			}
+			if s := a.standings[i]; s.claim.Serial > 0 {
+				views[i].claimed, views[i].gap = s.claim.Identity, s.gap
 			}
 			if a.standings[i].serial > 0 && views[i].stepped != "" && a.standings[i].serial > views[i].lastSeen {
 				views[i].stepped = ""
@@ -161,6 +180,11 @@ func obey(t *testing.T, e electorate, views []view, a agenda) agenda {
 	}
 	t.Error("there is no end to the writes")
 	return a
+}
+
+// restored has master k get its locks back, as the steward tells it.
+func restored(e electorate, views []view, k int) {
+	views[k].restored, views[k].answers = "resynchronised", e.convene(views, nil).losses[k].by
 }
 
 func numbers(n int, which func(int) bool) string {
@@ -214,11 +238,21 @@ func TestRecordsMergeAlikeInEveryOrder(t *testing.T) {
 
 func TestRecordRoundTrip(t *testing.T) {
 	r := record{Quorum: "q", OpTimeout: 50, Admitted: []admission{{1, "run/repl"}, {2, ""}, {}}}
-	got, err := parseRecord(r.at(1), "q", 3, 1)
+	got, err := parseRecord(r.at(1), "q")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(got.at(1)) != string(r.at(1)) || got.Admitted[0] != r.Admitted[0] || got.Admitted[1] != r.Admitted[1] {
 		t.Errorf("got %+v, want %+v", got, r)
+	}
+}
+
+func TestAProxyWithOtherNamesFindsThePlaceThatIsLeft(t *testing.T) {
+	views := healthy()
+	views[0].id, views[0].raw = lifeOf(1, 1), recordOf(1, 1, 1, 1) // its master 1 is number 2 of the quorum
+	views[1].id, views[1].raw = lifeOf(0, 2), nil                  // its master 2 was number 1, and restarted empty
+	a := threeMasters.convene(views, nil)
+	if got := numbers(3, func(i int) bool { return a.standings[i].serial > 0 }); got != "13" || !a.lost[1] {
+		t.Errorf("%q vote, lost %v, seats %+v", got, a.lost, a.seats)
 	}
 }

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	_ "embed"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 
 //go:embed canonical.lua
 var canonicalScript string
+
+//go:embed canonical_many.lua
+var canonicalManyScript string
 
 // isCanonical reports whether a call is a compare-and-delete or a
 // compare-and-expire and nothing else, which canonicalScript does.
@@ -27,20 +31,44 @@ const noLimit = "99999999999999999"
 // canonical encodes such a call.
 func (e *encoder) canonical(c *Call, d *dialect) rueidis.Completed {
 	t := c.Table
-	limit := noLimit
-	if e.offset.known {
-		limit = e.limit.spell(e.offset.latest(c.Deadline, e.ppm).Milliseconds())
-	}
-	b := e.builder.Arbitrary("EVALSHA", d.canonical, "1", share(t.Key), share(t.Token), limit)
+	b := e.builder.Arbitrary("EVALSHA", d.canonical, "1", share(t.Key), share(t.Token), e.notAfter(c))
 	if t.Mine.Effect == Expire {
 		b = b.Args(e.spell(t.Mine.TTL))
 	}
 	return b.Build()
 }
 
-// decodeCanonical reads its answer.
-func decodeCanonical(c *Call, r *rueidis.RedisResult) (Answer, int64) {
-	m, err := r.ToMessage()
+// notAfter is the time on the master's clock after which a call must not be
+// executed.
+func (e *encoder) notAfter(c *Call) string {
+	if !e.offset.known {
+		return noLimit
+	}
+	return e.digitsOf(e.offset.latest(c.Deadline, e.ppm).Milliseconds(), &e.limit)
+}
+
+// canonicalMany encodes several such calls, on keys of their own, as one command.
+func (e *encoder) canonicalMany(calls []*Call, d *dialect) rueidis.Completed {
+	e.keys, e.args = e.keys[:0], e.args[:0]
+	before := ""
+	for _, c := range calls {
+		t, px, limit := c.Table, "", e.notAfter(c)
+		if t.Mine.Effect == Expire {
+			px = e.spell(t.Mine.TTL)
+		}
+		e.keys = append(e.keys, share(t.Key))
+		if limit == before {
+			limit = ""
+		} else {
+			before = limit
+		}
+		e.args = append(e.args, share(t.Token), px, limit)
+	}
+	return e.builder.Arbitrary("EVALSHA", d.canonicalMany, strconv.Itoa(len(calls))).Keys(e.keys...).Args(e.args...).Build()
+}
+
+// decodeCanonical reads the answer to a call, of which err is the error.
+func decodeCanonical(c *Call, m *rueidis.RedisMessage, err error) (Answer, int64) {
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
 		return Answer{Status: Answered, Before: State{Kind: WrongType, TTL: NoTTL}}, 0
@@ -53,7 +81,7 @@ func decodeCanonical(c *Call, r *rueidis.RedisResult) (Answer, int64) {
 	ttl, err := m.AsInt64()
 	switch {
 	case err != nil:
-		return Answer{Status: Failed, Reason: "answer not understood"}, 0
+		return notUnderstood, 0
 	case ttl == -9:
 		return Answer{Status: Failed, Reason: ReasonTooLate}, 0
 	case ttl == -2:
@@ -62,3 +90,26 @@ func decodeCanonical(c *Call, r *rueidis.RedisResult) (Answer, int64) {
 	before := State{Kind: Text, Value: c.Table.Token, TTL: ttl}
 	return Answer{Status: Answered, Before: before, Mine: true, Applied: true}, givenTTL(&c.Table.Mine, ttl)
 }
+
+// decodeCanonicalMany reads the answers to several calls, and gives add each. An
+// error of all of them says that the script did not begin.
+func decodeCanonicalMany(calls []*Call, r *rueidis.RedisResult, add func(Answer, int64)) {
+	all, err := r.ToArray()
+	for i, c := range calls {
+		switch {
+		case r.NonRedisError() != nil:
+			add(connectionLost, 0)
+		case err != nil:
+			add(refused(err), 0)
+		case len(all) != len(calls):
+			add(notUnderstood, 0)
+		default:
+			add(decodeCanonical(c, &all[i], all[i].Error()))
+		}
+	}
+}
+
+var (
+	connectionLost = Answer{Status: Lost, Reason: "connection lost"}
+	notUnderstood  = Answer{Status: Failed, Reason: "answer not understood"}
+)

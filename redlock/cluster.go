@@ -32,7 +32,9 @@ type MasterAddr struct {
 	Address  string // host:port
 	Username string
 	Password string
-	TLS      *tls.Config // nil: no TLS
+	// TLS returns what to make a connection with; nil: no TLS. The configuration
+	// is not modified; without a ServerName it is the host of the address.
+	TLS func() *tls.Config
 }
 
 // Cluster is the masters, in all their databases. Each database is a quorum of
@@ -63,6 +65,7 @@ type reporter interface {
 	report() MasterReport
 	// list returns the master's keys, some perhaps twice. It ends with ctx.
 	list(ctx context.Context, f KeyFilter) ([]string, error)
+	surveyed
 }
 
 // Open prepares the masters and begins to connect to them; it does not wait
@@ -75,6 +78,9 @@ func Open(cfg ClusterConfig) (*Cluster, error) {
 			return nil, fmt.Errorf("master %s is listed twice: a quorum needs different servers", m.Address)
 		}
 		seen[m.Address] = true
+	}
+	if len(cfg.Masters) > maxMasters {
+		return nil, fmt.Errorf("%d masters are listed, a quorum has at most %d", len(cfg.Masters), maxMasters)
 	}
 	c := &Cluster{cfg: cfg, listing: make(chan struct{}, listsAtOnce)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -150,31 +156,41 @@ func (c *Cluster) open(n int) *database {
 		cfg.Masters = append(cfg.Masters, m)
 	}
 	d.quorum = New(cfg)
-	for _, m := range d.masters {
-		if u, ok := m.(*upstream); ok {
-			u.quorum.Store(d.quorum)
-		}
-	}
+	c.start(d)
 	return d
 }
 
-// connect starts the upstreams of a database and their steward.
+// start lets the upstreams of a database connect, and their steward work.
+func (c *Cluster) start(d *database) {
+	if d.steward == nil {
+		return
+	}
+	d.steward.reseat, d.steward.voids = d.quorum.reseat, d.quorum.voids
+	for _, u := range d.steward.ups {
+		u.quorum.Store(d.quorum)
+		u.start()
+	}
+	d.ended.Go(func() { d.steward.run(c.ctx) })
+}
+
+// connect prepares the upstreams of a database and their steward.
 func (c *Cluster) connect(d *database, n int) {
-	shape := electorate{name: c.cfg.Name, size: len(c.cfg.Masters), opTimeout: c.cfg.OpTimeout.Milliseconds()}
-	s := newSteward(shape, c.cfg.Clock, c.cfg.DriftPPM, c.cfg.Logger)
-	for i, addr := range c.cfg.Masters {
+	shape := electorate{name: c.cfg.Name, size: len(c.cfg.Masters), opTimeout: c.cfg.OpTimeout.Milliseconds(), drift: int64(c.cfg.DriftPPM)}
+	s := newSteward(shape, c.cfg.Clock, c.cfg.Logger)
+	if n > 0 {
+		s.founders = c.databases[0].steward.members
+	}
+	for _, addr := range c.cfg.Masters {
 		u := &upstream{
-			addr: addr, db: n, place: i, shape: shape,
+			addr: addr, db: n, number: len(s.ups), shape: shape,
 			clock: c.cfg.Clock, log: c.cfg.Logger, changed: s.changed,
 			done: make(chan struct{}),
 			link: newLink(c.cfg.DriftPPM), unread: make(map[string]bool), count: make(tallyOfFailures),
 		}
 		s.ups = append(s.ups, u)
 		d.masters = append(d.masters, u)
-		u.start()
 	}
 	d.steward = s
-	d.ended.Go(func() { s.run(c.ctx) })
 }
 
 // Report describes the masters, as database 0 sees them.
@@ -186,7 +202,7 @@ func (c *Cluster) Report() []MasterReport {
 	for _, m := range d.masters {
 		reports = append(reports, m.report())
 	}
-	return reports
+	return c.complete(reports)
 }
 
 // Admit lets a master vote on an operator's word that nobody relies on locks
@@ -280,6 +296,16 @@ func (c *Cluster) Quorums() (all []*Quorum) {
 	for _, d := range c.databases {
 		if d != nil {
 			all = append(all, d.quorum)
+		}
+	}
+	return all
+}
+
+// Databases returns the numbers of the databases in use.
+func (c *Cluster) Databases() (all []int) {
+	for n, d := range c.inUse() {
+		if d != nil {
+			all = append(all, n)
 		}
 	}
 	return all

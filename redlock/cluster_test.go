@@ -16,7 +16,13 @@ import (
 // openCluster is a proxy's view of the servers, until the test ends.
 func openCluster(t *testing.T, servers ...*testServer) *Cluster {
 	t.Helper()
-	cfg := ClusterConfig{OpTimeout: 250 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	return openClusterWith(t, 250*time.Millisecond, servers...)
+}
+
+// openClusterWith is openCluster with another op timeout.
+func openClusterWith(t *testing.T, opTimeout time.Duration, servers ...*testServer) *Cluster {
+	t.Helper()
+	cfg := ClusterConfig{OpTimeout: opTimeout, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	for _, s := range servers {
 		cfg.Masters = append(cfg.Masters, MasterAddr{Address: s.addr})
 	}

@@ -5,7 +5,7 @@ import "slices"
 // count tallies the votes. With over, masters that have not answered are
 // unknown instead of pending.
 func (r *round) count(over bool) tally {
-	t := tally{n: len(r.votes), need: r.f.q.need, topVote: -1}
+	t := tally{n: len(r.votes), need: r.seats.need, topVote: -1}
 	created := false
 	for i := range r.votes {
 		a := &r.votes[i]

@@ -10,7 +10,10 @@ import (
 // the rest of its bookkeeping.
 type deadlines struct {
 	clock  Clock
-	period time.Duration
+	period time.Duration // how late a round may be told
+	// spread is how far a round in the list may be due ahead of one before it:
+	// some kinds stop voting a tenth of the op timeout before their deadline.
+	spread time.Duration
 
 	mu      sync.Mutex
 	first   roundList // full time-outs, so oldest first
@@ -55,8 +58,8 @@ func (d *deadlines) tick() {
 }
 
 // due takes one round whose time is over off its list. Rounds of different
-// kinds stop voting at slightly different times, so the search looks one op
-// timeout's tenth past the first one that is not due.
+// kinds stop voting at slightly different times, so the search looks past the
+// first one that is not due.
 func (d *deadlines) due() *round {
 	now := d.clock.Now()
 	d.mu.Lock()
@@ -66,7 +69,7 @@ func (d *deadlines) due() *round {
 			d.first.unlink(r)
 			return r
 		}
-		if r.voteBy-now > 2*d.period {
+		if r.voteBy-now > d.spread {
 			break
 		}
 	}

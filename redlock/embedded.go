@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -72,16 +73,39 @@ func (e *embedded) report() MasterReport {
 
 // list returns the keys. What is in front of it in the queue may come later.
 func (e *embedded) list(ctx context.Context, f KeyFilter) (keys []string, err error) {
+	outer := e.do(ctx, func() { keys, err = e.store.list(e.clock.Now().Milliseconds()+1, f) })
+	return keys, errors.Join(outer, err)
+}
+
+// do lets run call a function, and waits for it.
+func (e *embedded) do(ctx context.Context, f func()) error {
 	done := make(chan struct{})
-	list := func() {
-		keys, err = e.store.list(e.clock.Now().Milliseconds()+1, f)
-		close(done)
-	}
 	select {
-	case e.lists <- list:
+	case e.lists <- func() { f(); close(done) }:
 		<-done
-		return keys, err
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
+}
+
+func (e *embedded) first(ctx context.Context, _ bool, f KeyFilter, n int) (keys []string, more bool, err error) {
+	names := firstNames{limit: n}
+	outer := e.do(ctx, func() { err = e.store.each(e.clock.Now().Milliseconds()+1, f, names.take) })
+	keys, more = names.end()
+	return keys, more, errors.Join(outer, ignoreEnough(err))
+}
+
+func (e *embedded) copies(ctx context.Context, _ bool, keys []string, mark func([]byte) uint64) (all []copied, err error) {
+	err = e.do(ctx, func() {
+		now := e.clock.Now().Milliseconds() + 1
+		for _, key := range keys {
+			if entry, held := e.store.find(now, []byte(key)); held {
+				all = append(all, copied{entry.kind, mark(entry.value[:min(len(entry.value), surveyBytes)]), entry.remaining(now)})
+				continue
+			}
+			all = append(all, copied{})
+		}
+	})
+	return all, err
 }

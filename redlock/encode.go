@@ -27,12 +27,15 @@ const maxTTL = math.MaxInt64 - 1<<43
 type dialect struct {
 	sha       string // of swapScript, loaded there
 	canonical string // of canonicalScript; empty before Redis 7.0
-	setNXGet  bool   // SET … NX GET: Redis 7.0, Valkey
-	expiryAt  bool   // PEXPIRETIME: Redis 7.0, Valkey
+	// canonicalMany is that of canonicalManyScript.
+	canonicalMany string
+	setNXGet      bool // SET … NX GET: Redis 7.0, Valkey
+	expiryAt      bool // PEXPIRETIME: Redis 7.0, Valkey
 }
 
-// encoder turns calls into commands. It remembers the last TTL and shape it
-// spelled out, because most callers use one.
+// encoder turns the calls of a batch into commands, which are good until the next
+// batch begins. It remembers the last TTL and shape it spelled out, because most
+// callers use one.
 type encoder struct {
 	builder rueidis.Builder
 	offset  clockOffset // of the master, when the batch is sent
@@ -40,19 +43,30 @@ type encoder struct {
 	ttl     spelled
 	limit   spelled
 	shape   string
+	digits  []byte   // of the numbers of the batch
+	keys    []string // of one command
+	args    []string
 }
 
-// spelled is a number and its digits.
+// spelled is a number and its digits, which belong to the batch.
 type spelled struct {
 	n    int64
 	text string
 }
 
-func (s *spelled) spell(n int64) string {
-	if n != s.n || s.text == "" {
-		s.n, s.text = n, strconv.FormatInt(n, 10)
+// begin forgets the batch before.
+func (e *encoder) begin() {
+	e.digits, e.ttl.text, e.limit.text = e.digits[:0], "", ""
+}
+
+// digitsOf spells n out, unless that was the last number of its kind.
+func (e *encoder) digitsOf(n int64, last *spelled) string {
+	if n != last.n || last.text == "" {
+		start := len(e.digits)
+		e.digits = strconv.AppendInt(e.digits, n, 10)
+		last.n, last.text = n, share(e.digits[start:])
 	}
-	return s.text
+	return last.text
 }
 
 // isPlainAcquire reports whether the call is SET … NX: it creates an absent
@@ -101,7 +115,7 @@ func (e *encoder) encode(c *Call, d *dialect) rueidis.Completed {
 	shape[6] = '-'
 	if c.Bounded() && e.offset.known {
 		shape[6] = 'b'
-		rest = append(rest, e.limit.spell(e.offset.latest(c.Deadline, e.ppm).Milliseconds()))
+		rest = append(rest, e.notAfter(c))
 	}
 	if string(shape[:]) != e.shape {
 		e.shape = string(shape[:])
@@ -136,17 +150,17 @@ func (e *encoder) leaf(l *Leaf, args []string) (byte, []string) {
 	return 'k', args
 }
 
-func (e *encoder) spell(ttl int64) string { return e.ttl.spell(min(ttl, maxTTL)) }
+func (e *encoder) spell(ttl int64) string { return e.digitsOf(min(ttl, maxTTL), &e.ttl) }
 
 // share is the bytes as a string, not copied: the tables of calls are never
-// modified.
+// modified, and digits are only appended to while a batch lasts.
 func share(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // decode reads the answer to the command of encode, without Votes and Expiry.
 // ttl is what a Set or Expire gave the key, in milliseconds.
 func decode(c *Call, d *dialect, r *rueidis.RedisResult) (a Answer, ttl int64) {
 	if err := r.NonRedisError(); err != nil {
-		return Answer{Status: Lost, Reason: "connection lost"}, 0
+		return connectionLost, 0
 	}
 	switch {
 	case len(c.Table.And) > 0:
@@ -154,7 +168,8 @@ func decode(c *Call, d *dialect, r *rueidis.RedisResult) (a Answer, ttl int64) {
 	case d.setNXGet && isPlainAcquire(c):
 		return decodeSet(c, r)
 	case d.canonical != "" && isCanonical(c):
-		return decodeCanonical(c, r)
+		m, err := r.ToMessage()
+		return decodeCanonical(c, &m, err)
 	}
 	return decodeScript(c, r)
 }
@@ -182,7 +197,7 @@ func decodeScript(c *Call, r *rueidis.RedisResult) (Answer, int64) {
 		return refused(err), 0
 	}
 	if len(fields) < 2 {
-		return Answer{Status: Failed, Reason: "answer not understood"}, 0
+		return notUnderstood, 0
 	}
 	code, _ := fields[0].AsInt64()
 	remaining, _ := fields[1].AsInt64()

@@ -30,7 +30,7 @@ func (e *encoder) encodeSeveral(c *Call, d *dialect) rueidis.Completed {
 	shape[0] = '-'
 	if c.Bounded() && e.offset.known {
 		shape[0] = 'b'
-		args = append(args, e.limit.spell(e.offset.latest(c.Deadline, e.ppm).Milliseconds()))
+		args = append(args, e.notAfter(c))
 	}
 	return e.builder.Arbitrary("EVALSHA", d.sha, strconv.Itoa(n)).Keys(keys...).Args(string(shape)).Args(args...).Build()
 }
@@ -47,7 +47,7 @@ func decodeSeveral(c *Call, r *rueidis.RedisResult) (Answer, int64) {
 	case code == 0 && len(fields) == 1:
 		return Answer{Status: Failed, Reason: ReasonTooLate}, 0
 	case code < 2 || len(fields) != 1+3*n:
-		return Answer{Status: Failed, Reason: "answer not understood"}, 0
+		return notUnderstood, 0
 	default:
 		a := Answer{Status: Answered, Applied: code%2 == 1, And: make([]Held, n-1)}
 		which := Case(code/2 - 1)

@@ -25,8 +25,12 @@ func dialects(t *testing.T, c rueidis.Client) map[string]*dialect {
 	if err != nil {
 		t.Fatal(err)
 	}
+	many, err := do(t, c, "SCRIPT", "LOAD", canonicalManyScript).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return map[string]*dialect{
-		"Redis 7": {sha: sha, canonical: canonical, setNXGet: true, expiryAt: true},
+		"Redis 7": {sha: sha, canonical: canonical, canonicalMany: many, setNXGet: true, expiryAt: true},
 		"Redis 5": {sha: sha},
 	}
 }

@@ -3,6 +3,7 @@ package redlock
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,9 @@ type flight struct {
 	deadline time.Duration
 	validity time.Duration // how long after the first send a grant may be claimed
 	followed atomic.Bool
+	herds    bool // may wait for others, and be waited for, see herd.go
+	ordered  bool // must not wait for others
+	herd     herd
 
 	mu         sync.Mutex
 	op         *Op    // nil once settled or abandoned
@@ -28,14 +32,38 @@ type flight struct {
 	first round
 }
 
+// flightBlock is memory for some flights: to allocate one at a time is a good
+// part of what starting an operation costs. None is used twice. A block lives as
+// long as any of them, so there are few in one.
+type flightBlock struct {
+	flights [4]flight
+	used    int
+}
+
+// newFlight returns a zero flight.
+func (q *Quorum) newFlight() *flight {
+	b := q.block.Swap(nil)
+	if b == nil {
+		b = &flightBlock{}
+	}
+	f := &b.flights[b.used]
+	if b.used++; b.used < len(b.flights) {
+		q.block.Store(b) // whoever came in between has a new one
+	}
+	return f
+}
+
 // finish hands the outcome to the op.
 func (f *flight) finish(out Outcome, do *actions) {
 	out.Elapsed = f.q.clock.Now() - f.began
 	f.confirming = false
 	do.unlist = f.cur
 	if f.op == nil {
+		do.herd = f.dismiss()
+		do.herd.shared = true
 		return
 	}
+	do.herd = f.dismissWith(&out)
 	if out.Err != nil {
 		f.q.Stats.NoQuorum.Add(1)
 	}
@@ -69,7 +97,8 @@ func (f *flight) jitter(d time.Duration) time.Duration {
 }
 
 // undecided is a round without enough votes: a read is repeated while there is
-// time, everything else is an error.
+// time, and so is what may be repeated if the set of masters has changed under
+// it. Everything else is an error.
 func (f *flight) undecided(r *round, t *tally, over bool, do *actions) {
 	now := f.q.clock.Now()
 	delay := max(now-r.started, time.Millisecond)
@@ -81,8 +110,31 @@ func (f *flight) undecided(r *round, t *tally, over bool, do *actions) {
 		do.retry(r, delay)
 		return
 	}
+	again := r.moved() && !over && f.op != nil && f.repeatable() && !f.followed.Load() && now+delay < r.voteBy
 	r.close(do)
+	if again {
+		do.retry(r, delay)
+		return
+	}
 	f.fail(r, r.noQuorum(t), do)
+}
+
+// repeatable reports whether another round leads to the same answer, whatever
+// this one has done: an acquire is undone, and an extend sets what is set.
+func (f *flight) repeatable() bool {
+	s := &f.op.Swap
+	onlyExtends := f.class == classModify && s.Mine.Effect == Expire && !s.Absent.writes() && !s.Other.writes() && !s.Wrong.writes() && len(s.And) == 0 && s.TTLAtMost == 0
+	return f.class == classRead || onlyExtends || f.class == classAcquire && !s.Mine.writes()
+}
+
+// moved reports whether votes are missing because the set of masters changes, or
+// may be, because it just has.
+func (r *round) moved() bool {
+	q := r.f.q
+	if since := q.seats.Load().since; since != 0 && q.clock.Now() < since+q.opTimeout {
+		return true
+	}
+	return slices.ContainsFunc(r.votes, func(a Answer) bool { return a.Moved })
 }
 
 // restart sends a new round in the place of old, unless the flight is over.
@@ -165,6 +217,7 @@ func (f *flight) settle() {
 	}
 	f.op = nil
 	f.mu.Unlock()
+	f.herd.behind.Store(nil)
 	do.run(f)
 }
 
@@ -173,6 +226,9 @@ func (f *flight) abandon() {
 	f.mu.Lock()
 	var do actions
 	f.op = nil
+	f.herd.behind.Store(nil)
+	do.herd = f.dismiss()
+	do.herd.shared = true
 	if r := f.cur; r.phase == voting || r.phase == granted {
 		r.close(&do)
 		r.forget(&do)
@@ -204,7 +260,7 @@ func (f *flight) validityOf(s *Swap) time.Duration {
 func (r *round) noQuorum(t *tally) error {
 	e := &NoQuorumError{Masters: t.n, Need: t.need, Answered: t.answered, Applied: t.applied}
 	for i := range r.votes {
-		name := r.f.q.masters[i].Name()
+		name := r.seats.names[i]
 		switch a := &r.votes[i]; {
 		case !r.voted[i]:
 			waited := (r.f.q.clock.Now() - r.started).Round(time.Millisecond)

@@ -2,8 +2,11 @@ package redlock
 
 import (
 	"context"
+	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/rueidis"
 )
 
 // Every master holds a horizon: a key that lives at least as long as any lock
@@ -38,6 +41,9 @@ func (h *horizon) raise(to time.Duration) {
 	}
 }
 
+// forget is for a master that lost its horizon with everything else.
+func (h *horizon) forget() { h.until.Store(0) }
+
 // maxHorizon bounds horizons, so that they can be added to a Clock time.
 const maxHorizon = 100 * 365 * 24 * time.Hour
 
@@ -65,16 +71,63 @@ func (s *Swap) longestTTL() int64 {
 	return longest
 }
 
+// horizonOver is the TTL, in milliseconds, of a horizon over copied keys.
+func horizonOver(keys map[string]found) int64 {
+	longest := int64(0)
+	for _, f := range keys {
+		longest = max(longest, f.ttl)
+	}
+	return min(longest, maxHorizon.Milliseconds())
+}
+
 // readHorizon asks the master for its horizon and remembers it.
 func (u *upstream) readHorizon(w *wire) error {
 	command := w.client.B().Arbitrary("PTTL", horizonKey(u.shape.name)).Build()
-	ttl, err := w.client.Do(context.Background(), command).AsInt64()
+	sent := u.clock.Now()
+	results := w.client.DoMulti(context.Background(), append([]rueidis.Completed{command}, w.suffix...)...)
+	ttl, err := results[0].AsInt64()
 	if err != nil {
 		return err
 	}
-	if ttl > 0 {
-		u.memory.raise(u.clock.Now() + min(time.Duration(min(ttl, int64(maxHorizon/time.Millisecond)))*time.Millisecond, maxHorizon))
-	}
-	w.horizonRead.Store(true)
+	u.heard(w, ttl, sent, readSuffix(results[1:]))
 	return nil
+}
+
+// heard notes the PTTL of the horizon that a master has told, in a batch with
+// this end. It stands for the master only if that has lost nothing.
+func (u *upstream) heard(w *wire, ttl int64, sent time.Duration, end suffix) {
+	now := u.clock.Now()
+	if ttl > 0 {
+		left := min(time.Duration(min(ttl, int64(maxHorizon/time.Millisecond)))*time.Millisecond, maxHorizon)
+		u.memory.raise(now + left)
+		u.longest.raise(left)
+	}
+	u.judge(w, nil, true, nil, nil, sent, now, end)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if intact, _ := u.link.intact(w.generation, end); intact {
+		w.horizonReadAt.Store(int64(sent))
+	}
+}
+
+// raiseHorizon makes a master's horizon reach as far as what it is to be given.
+func (p *peer) raiseHorizon(ctx context.Context, keys map[string]found) error {
+	ttl := horizonFor(0, 0, horizonOver(keys))
+	if ttl == 0 {
+		return nil
+	}
+	ttl += sameMargin // that copyScript may give
+	sent := p.u.clock.Now()
+	if err := p.w.client.Do(ctx, p.script(horizonScript, []string{horizonKey(p.u.shape.name)}, []string{strconv.FormatInt(ttl, 10)})).Error(); err != nil {
+		return err
+	}
+	p.u.raised(p.w, ttl, sent, p.u.clock.Now())
+	return nil
+}
+
+// raised notes that a batch has raised the horizon to a TTL in milliseconds.
+func (u *upstream) raised(w *wire, ttl int64, sent, received time.Duration) {
+	w.horizon.raise(sent + time.Duration(ttl)*time.Millisecond)
+	u.memory.raise(received + time.Duration(ttl)*time.Millisecond)
+	u.longest.raise(time.Duration(ttl) * time.Millisecond)
 }

@@ -22,6 +22,9 @@ const (
 	listsAtOnce   = 2 // of one proxy: a list takes up to twice maxKeysSize for each master
 )
 
+// errListing answers those for whom there was no room in Cluster.listing.
+var errListing = errors.New("other clients are listing keys; try again")
+
 // KeyFilter says which keys are asked for.
 type KeyFilter struct {
 	Pattern []byte // as in KEYS; nil: any
@@ -57,9 +60,15 @@ func (c *Cluster) Keys(ctx context.Context, db int, f KeyFilter) ([]string, erro
 	case c.listing <- struct{}{}:
 		defer func() { <-c.listing }()
 	case <-ctx.Done():
-		return nil, errors.New("other clients are listing keys; try again")
+		return nil, errListing
 	}
-	return d.keys(ctx, f, c.cfg.OpTimeout)
+	for {
+		s := d.quorum.seats.Load()
+		keys, err := d.keys(ctx, s, f, c.cfg.OpTimeout)
+		if err != nil || s.hold(d.quorum.seats.Load()) {
+			return keys, err
+		}
+	}
 }
 
 // keyList is what one master says.
@@ -70,17 +79,21 @@ type keyList struct {
 }
 
 // keys asks all masters and counts.
-func (d *database) keys(ctx context.Context, f KeyFilter, patience time.Duration) ([]string, error) {
-	lists := make(chan keyList, len(d.masters))
-	for i, m := range d.masters {
+func (d *database) keys(ctx context.Context, s *seats, f KeyFilter, patience time.Duration) ([]string, error) {
+	lists := make(chan keyList, len(s.masters))
+	for i, k := range s.masters {
+		if k == nobody {
+			lists <- keyList{i, nil, errors.New(reasonUnknownMember)}
+			continue
+		}
 		go func() {
-			keys, err := m.list(ctx, f)
+			keys, err := d.masters[k].list(ctx, f)
 			lists <- keyList{i, keys, err}
 		}()
 	}
-	t := keyTally{masters: d.masters, seen: make(map[string]heldBy), why: make([]error, len(d.masters))}
+	t := keyTally{names: s.names, seen: make(map[string]heldBy), why: make([]error, len(s.masters))}
 	var enough <-chan time.Time
-	for range d.masters {
+	for range s.masters {
 		select {
 		case l := <-lists:
 			t.add(l)
@@ -101,13 +114,13 @@ type heldBy struct{ masters, last int }
 
 // keyTally counts keys as masters list them.
 type keyTally struct {
-	masters  []reporter
+	names    []string // of the masters
 	answered int
 	seen     map[string]heldBy
 	why      []error // by master, why it did not answer
 }
 
-func (t *keyTally) need() int { return len(t.masters)/2 + 1 }
+func (t *keyTally) need() int { return len(t.names)/2 + 1 }
 
 func (t *keyTally) add(l keyList) {
 	t.why[l.master] = l.err
@@ -127,7 +140,7 @@ func (t *keyTally) result() ([]string, error) {
 	if t.answered < t.need() {
 		return nil, t.failure()
 	}
-	unknown := len(t.masters) - t.answered
+	unknown := len(t.names) - t.answered
 	var keys []string
 	size := 0
 	for key, h := range t.seen {
@@ -146,13 +159,13 @@ func (t *keyTally) result() ([]string, error) {
 // failure says why there is no quorum.
 func (t *keyTally) failure() error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d masters listed their keys, %d needed", t.answered, len(t.masters), t.need())
+	fmt.Fprintf(&b, "%d of %d masters listed their keys, %d needed", t.answered, len(t.names), t.need())
 	for i, err := range t.why {
 		switch {
 		case errors.Is(err, ErrTooManyKeys):
 			return err
 		case err != nil:
-			fmt.Fprintf(&b, "; %s: %v", t.masters[i].Name(), err)
+			fmt.Fprintf(&b, "; %s: %v", t.names[i], err)
 		}
 	}
 	return errors.New(b.String())

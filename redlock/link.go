@@ -10,6 +10,10 @@ import (
 // drift, before its votes end.
 const clockTolerance = 2 * time.Millisecond
 
+// reasonRecordChanged is why answers are no votes that were sent before an
+// admission or a change of the set of masters became known.
+const reasonRecordChanged = "its record has changed"
+
 // identity tells one life of a master from the next: the run_id changes when
 // the server restarts, the replication id when another server's data took its
 // place.
@@ -18,13 +22,15 @@ type identity struct {
 	replication string
 }
 
-// suffix is what the end of a batch showed: the master's TIME and its record,
-// read after everything else in the batch was executed. ok is false if either
-// could not be read. record is nil if there is none.
+// suffix is what the end of a batch showed: the master's TIME, its record and
+// its replication id, read after everything else in the batch was executed. ok
+// is false if any could not be read. record is nil if there is none, replication
+// is empty if the server is no master.
 type suffix struct {
-	timeMicros int64
-	record     []byte
-	ok         bool
+	timeMicros  int64
+	record      []byte
+	replication string
+	ok          bool
 }
 
 // link is what is known of the connection to one master: whether an answer that
@@ -38,13 +44,21 @@ type link struct {
 	record     []byte // what the end of every batch must show
 	clock      clockOffset
 
-	serial   uint64 // of the admission in force, 0 for none
+	serial uint64 // of the admission in force, 0 for none
+	lost   bool   // it may have lost locks since the last one
+	// since is when the admission came into force, if it was not the first: what
+	// had begun before has no vote. A release may have taken the lock away at
+	// other masters before they were read for this one.
+	since    time.Duration
 	refusal  string // why there is none
 	lastSeen uint64 // the newest serial it was ever admitted with here
 	stepped  string // how the clock stepped, empty if it did not
 	// When a batch was sent whose TIME was as expected, the last one, and when
 	// the step was noticed.
 	steadyAt, steppedAt time.Duration
+
+	steps    uint64        // how often it stepped
+	lastStep time.Duration // by how far the last time
 }
 
 func newLink(driftPPM int) *link {
@@ -71,16 +85,36 @@ func (l *link) closed() {
 // admit puts the admission with this serial number in force, or none if serial
 // is 0; reason says why not. It is ignored for any generation but the present.
 // After a step of the clock only a newer admission helps.
-func (l *link) admit(generation, serial uint64, reason string) {
+func (l *link) admit(generation, serial uint64, reason string, now time.Duration) {
 	if generation != l.generation || !l.open {
 		return
 	}
+	if serial > 0 && serial != l.serial && (l.generation > 1 || l.serial > 0 || l.lost) {
+		l.since, l.lost = now, false
+	}
 	if l.stepped != "" && serial > l.lastSeen {
-		l.stepped = ""
-		l.clock = clockOffset{}
+		l.stepped = "" // the clock is known as it was seen since
 	}
 	l.serial, l.refusal = serial, reason
 	l.lastSeen = max(l.lastSeen, serial)
+}
+
+// counts tells whether a vote counts for a round that began at a time, and if
+// not, why.
+func (l *link) counts(started time.Duration) (bool, string) {
+	if started < l.since {
+		return false, "it got its vote back since"
+	}
+	return true, ""
+}
+
+// outdate notes that the admission with this serial was decided when the last
+// step of the clock that was known of was the one at steppedAt: a later one
+// invalidates it.
+func (l *link) outdate(steppedAt time.Duration, serial uint64) {
+	if l.steppedAt > steppedAt {
+		l.lastSeen = max(l.lastSeen, serial)
+	}
 }
 
 // expect changes the record that the end of a batch must show.
@@ -106,20 +140,41 @@ func (l *link) votes() (bool, string) {
 // judge tells whether the answers of a batch may be counted that was sent in a
 // generation at one time and answered completely at another.
 func (l *link) judge(generation uint64, sent, received time.Duration, end suffix) (bool, string) {
-	if generation != l.generation || !l.open {
-		return false, "connection lost"
+	if generation == l.generation && l.open && !l.replaced(end) {
+		l.watchClock(sent, received, end)
 	}
-	if !end.ok {
-		return false, "no time or record at the end of the batch"
-	}
-	l.watchClock(sent, received, end)
-	if !bytes.Equal(end.record, l.record) {
-		if end.record == nil {
-			return false, "its record is gone"
-		}
-		return false, "its record has changed"
+	if intact, reason := l.intact(generation, end); !intact {
+		return false, reason
 	}
 	return l.votes()
+}
+
+// intact tells whether the end of a batch shows what the connection began with,
+// and if not, what is wrong.
+func (l *link) intact(generation uint64, end suffix) (bool, string) {
+	switch {
+	case generation != l.generation || !l.open:
+		return false, "connection lost"
+	case !end.ok:
+		return false, "no time or record at the end of the batch"
+	case l.replaced(end):
+		return false, reasonReplaced
+	case bytes.Equal(end.record, l.record):
+		return l.stepped == "", l.stepped
+	case end.record == nil:
+		return false, "its record is gone"
+	}
+	return false, reasonRecordChanged
+}
+
+// reasonReplaced is why a connection ends whose server follows another one, or
+// has followed one: another server's data took the place of its own, perhaps
+// with a record of ours, in the same process and over the same connection.
+const reasonReplaced = "it was made a replica meanwhile"
+
+// replaced reports whether that has happened before the end of a batch.
+func (l *link) replaced(end suffix) bool {
+	return end.ok && end.replication != l.id.replication && end.replication != neverReplica
 }
 
 // watchClock compares TIME, read between sent and received, with what is known.
@@ -133,6 +188,7 @@ func (l *link) watchClock(sent, received time.Duration, end suffix) {
 		return
 	}
 	l.steppedAt = received
+	l.steps, l.lastStep = l.steps+1, step
 	if l.stepped == "" {
 		l.stepped = fmt.Sprintf("clock stepped by %v", step.Round(time.Millisecond/10))
 	}

@@ -13,14 +13,28 @@ var life1, life2 = identity{"run-1", "repl-1"}, identity{"run-2", "repl-1"}
 
 // ends is the suffix of a batch whose TIME was read at a Clock time.
 func ends(at time.Duration) suffix {
-	return suffix{timeMicros: wall(at), record: []byte("record"), ok: true}
+	return suffix{timeMicros: wall(at), record: []byte("record"), replication: "repl-1", ok: true}
+}
+
+// shows is one that shows another record.
+func shows(at time.Duration, record []byte) suffix {
+	end := ends(at)
+	end.record = record
+	return end
+}
+
+// follows is one of a server with another replication id, none for a replica.
+func follows(at time.Duration, replication string) suffix {
+	end := ends(at)
+	end.replication = replication
+	return end
 }
 
 // openedLink is a link that was opened and admitted at one second.
 func openedLink() (*link, uint64) {
 	l := newLink(500)
 	g := l.opened(life1, time.Second, time.Second+time.Millisecond, ends(time.Second))
-	l.admit(g, 1, "")
+	l.admit(g, 1, "", 0)
 	return l, g
 }
 
@@ -33,20 +47,22 @@ func TestLinkCountsOnlyWhatIsCertain(t *testing.T) {
 		want   string
 	}{
 		{name: "as expected", end: ends(2 * s), want: ""},
-		{name: "never admitted", before: func(l *link, g uint64) { l.admit(g, 0, "not admitted") }, end: ends(2 * s), want: "not admitted"},
+		{name: "never admitted", before: func(l *link, g uint64) { l.admit(g, 0, "not admitted", 0) }, end: ends(2 * s), want: "not admitted"},
 		{name: "admission of an older connection", end: ends(2 * s), want: "not yet",
-			before: func(l *link, g uint64) { l.admit(g, 0, "not yet"); l.admit(g-1, 5, "") }},
+			before: func(l *link, g uint64) { l.admit(g, 0, "not yet", 0); l.admit(g-1, 5, "", 0) }},
 		{name: "connection lost while the batch was away", before: func(l *link, _ uint64) { l.closed() }, end: ends(2 * s), want: "connection lost"},
 		{name: "connection replaced while the batch was away", end: ends(2 * s), want: "connection lost",
 			before: func(l *link, _ uint64) {
 				l.closed()
-				l.admit(l.opened(life1, s, s, ends(s)), 1, "")
+				l.admit(l.opened(life1, s, s, ends(s)), 1, "", 0)
 			}},
 		{name: "end of the batch failed", end: suffix{}, want: "no time or record at the end of the batch"},
-		{name: "record gone", end: suffix{timeMicros: wall(2 * s), ok: true}, want: "its record is gone"},
-		{name: "record changed", end: suffix{timeMicros: wall(2 * s), record: []byte("other"), ok: true}, want: "its record has changed"},
+		{name: "record gone", end: shows(2*s, nil), want: "its record is gone"},
+		{name: "record changed", end: shows(2*s, []byte("other")), want: "its record has changed"},
+		{name: "a replica now", end: follows(2*s, ""), want: reasonReplaced},
+		{name: "a master again, with another server's data", end: follows(2*s, "repl-2"), want: reasonReplaced},
 		{name: "new record expected", before: func(l *link, g uint64) { l.expect(g, []byte("other")) },
-			end: suffix{timeMicros: wall(2 * s), record: []byte("other"), ok: true}, want: ""},
+			end: shows(2*s, []byte("other")), want: ""},
 		{name: "record expected on an older connection", before: func(l *link, g uint64) { l.expect(g-1, []byte("other")) }, end: ends(2 * s), want: ""},
 		{name: "clock within drift and tolerance", end: ends(2*s + 2500*time.Microsecond), want: ""},
 		{name: "clock ahead", end: ends(2*s + 10*ms), want: "clock stepped by 8.5ms"},
@@ -115,17 +131,17 @@ func TestLinkAfterAStepOnlyANewerAdmissionHelps(t *testing.T) {
 	if batch(g) {
 		t.Error("votes in the batch after the step")
 	}
-	l.admit(g, 1, "")
+	l.admit(g, 1, "", 0)
 	if batch(g) {
 		t.Error("votes after the same admission was repeated")
 	}
 	l.closed()
 	g = l.opened(life1, at, at, ends(at+time.Hour))
-	l.admit(g, 1, "")
+	l.admit(g, 1, "", 0)
 	if batch(g) {
 		t.Error("votes on a new connection to the same server")
 	}
-	l.admit(g, 2, "")
+	l.admit(g, 2, "", 0)
 	if !batch(g) {
 		t.Error("does not vote after a newer admission")
 	}
@@ -136,7 +152,7 @@ func TestLinkNoticesAStepBetweenTwoConnections(t *testing.T) {
 	l.closed()
 	at := time.Minute
 	g := l.opened(life1, at, at, ends(at-time.Second))
-	l.admit(g, 1, "")
+	l.admit(g, 1, "", 0)
 	if votes, why := l.judge(g, at, at, ends(at-time.Second)); votes || !strings.HasPrefix(why, "clock stepped by -9") {
 		t.Errorf("got %v %q, want a step of about a second", votes, why)
 	}
@@ -153,7 +169,11 @@ func TestLinkOfARestartedMasterNeedsAnAdmission(t *testing.T) {
 		} else if stepped := strings.HasPrefix(why, "clock stepped"); stepped != (step != 0) {
 			t.Errorf("restarted, clock off by %v: %s", step, why)
 		}
-		l.admit(g, 2, "")
+		l.admit(g, 2, "", 0)
+		shown := time.Duration(ends(at+step).timeMicros) * time.Microsecond
+		if late := l.clock.latest(at, 0); !l.clock.known || late < shown || late > shown+2*clockTolerance {
+			t.Errorf("admitted, clock off by %v: known %v, shows %v at most: what is sent now must not be executed late", step, l.clock.known, late)
+		}
 		if votes, why := l.judge(g, at, at, ends(at+step)); !votes {
 			t.Errorf("admitted, clock off by %v, but no vote: %s", step, why)
 		}

@@ -14,34 +14,52 @@ import (
 // millisecond of its time.
 const listCount = "1000"
 
-// list returns the keys of a master that votes. It has a connection of its own
-// to one life of the master: what the main connection shows before and after
-// has to be the same generation, and the record has to be there at the end. So
-// a restart or a FLUSHALL in between is noticed.
-func (u *upstream) list(ctx context.Context, f KeyFilter) ([]string, error) {
+// list returns the keys of a master that votes, as visit sees them.
+func (u *upstream) list(ctx context.Context, f KeyFilter) (keys []string, err error) {
+	err = u.visit(ctx, func(s *lister) error {
+		err := s.all(f, s.take)
+		keys = s.keys
+		return err
+	})
+	return keys, err
+}
+
+// visit reads from a master that votes, over a connection of its own to one life
+// of it: what the main connection shows before and after has to be the same
+// generation, and the record has to be there at the end. So a restart or a
+// FLUSHALL in between is noticed.
+func (u *upstream) visit(ctx context.Context, read func(*lister) error) error {
 	generation, run, err := u.awaitVote(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	return u.peek(ctx, run, func(s *lister) error {
+		if err := read(s); err != nil {
+			return err
+		}
+		replies, err := s.do([]string{"GET", recordKey(u.shape.name)})
+		if err != nil {
+			return err
+		}
+		return u.confirm(generation, []byte(replies[0].text))
+	})
+}
+
+// peek reads from a master, whether it votes or not, over a connection of its
+// own that ends with ctx. If run is not empty it has to be the master's run_id.
+func (u *upstream) peek(ctx context.Context, run string, read func(*lister) error) error {
 	conn, err := connect(ctx, &u.addr)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	s := lister{rawConn: rawConn{conn: conn, in: bufio.NewReader(conn)}, filter: f}
+	s := lister{rawConn: rawConn{conn: conn, in: bufio.NewReader(conn)}}
 	if err := s.enter(&u.addr, u.db, run); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.all(); err != nil {
-		return nil, err
-	}
-	replies, err := s.do([]string{"GET", recordKey(u.shape.name)})
-	if err != nil {
-		return nil, err
-	}
-	return s.keys, u.confirm(generation, []byte(replies[0].text))
+	return read(&s)
 }
 
 // awaitVote returns the generation of the connection that votes, and the run_id
@@ -70,13 +88,13 @@ func (u *upstream) confirm(generation uint64, record []byte) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	votes, reason := u.link.votes()
-	switch r, err := parseRecord(record, u.shape.name, u.shape.size, u.place); {
+	switch r, err := parseRecord(record, u.shape.name); {
 	case !votes:
 		return errors.New(reason)
 	case generation != u.link.generation:
 		return errors.New("connection lost")
-	case err != nil || r.Admitted[u.place] != admission{u.link.serial, u.link.id.String()}:
-		return errors.New("its record has changed")
+	case err != nil || r.setName() != u.in.set || r.own() != admission{u.link.serial, u.link.id.String()}:
+		return errors.New(reasonRecordChanged)
 	}
 	return nil
 }
@@ -84,12 +102,12 @@ func (u *upstream) confirm(generation uint64, record []byte) error {
 // lister walks through the keys of one server.
 type lister struct {
 	rawConn
-	filter KeyFilter
+	gentle bool // rests as long as it works
 	keys   []string
 	size   int // their bytes
 }
 
-// enter logs in to the server with this run_id.
+// enter logs in to the server; run is its run_id, or empty.
 func (s *lister) enter(addr *MasterAddr, db int, run string) error {
 	if err := s.login(addr, db); err != nil {
 		return err
@@ -98,33 +116,38 @@ func (s *lister) enter(addr *MasterAddr, db int, run string) error {
 	if err != nil {
 		return err
 	}
-	if parseInfo(replies[1].text)["run_id"] != run {
+	if run != "" && parseInfo(replies[1].text)["run_id"] != run {
 		return errors.New("it restarted")
 	}
 	return nil
 }
 
-// all reads the keys from the beginning to the end.
-func (s *lister) all() error {
+// all gives take the keys from the beginning to the end, some perhaps twice,
+// without those of the proxies.
+func (s *lister) all(f KeyFilter, take func(key string) error) error {
 	command := []string{"SCAN", "0", "COUNT", listCount}
-	if s.filter.Pattern != nil {
-		command = append(command, "MATCH", string(s.filter.Pattern))
+	if f.Pattern != nil {
+		command = append(command, "MATCH", string(f.Pattern))
 	}
-	if s.filter.Type != "" {
-		command = append(command, "TYPE", s.filter.Type)
+	if f.Type != "" {
+		command = append(command, "TYPE", f.Type)
 	}
 	for {
-		s.conn.SetDeadline(time.Now().Add(answerTimeout))
-		cursor, err := s.step(command)
+		began := time.Now()
+		s.conn.SetDeadline(began.Add(answerTimeout))
+		cursor, err := s.step(command, take)
 		if err != nil || cursor == "0" {
 			return err
 		}
 		command[1] = cursor
+		if s.gentle {
+			time.Sleep(time.Since(began))
+		}
 	}
 }
 
 // step runs one SCAN and returns the next cursor.
-func (s *lister) step(command []string) (cursor string, err error) {
+func (s *lister) step(command []string, take func(key string) error) (cursor string, err error) {
 	if err := s.send(command); err != nil {
 		return "", err
 	}
@@ -144,7 +167,10 @@ func (s *lister) step(command []string) (cursor string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if err := s.take(key.text); err != nil {
+		if strings.HasPrefix(key.text, OwnKeys) {
+			continue
+		}
+		if err := take(key.text); err != nil {
 			return "", err
 		}
 	}
@@ -153,9 +179,6 @@ func (s *lister) step(command []string) (cursor string, err error) {
 
 // take notes a key.
 func (s *lister) take(key string) error {
-	if strings.HasPrefix(key, OwnKeys) {
-		return nil
-	}
 	if s.size += len(key); s.size > maxKeysSize || len(s.keys) == maxKeysListed {
 		return ErrTooManyKeys
 	}

@@ -47,6 +47,9 @@ type Answer struct {
 	Votes bool
 	// Reason says in a word or a few why the answer is no vote; empty if it is.
 	Reason string
+	// Moved is set when the answer is no vote because the set of masters is
+	// changing: the next one may be.
+	Moved bool
 	// Before is what the master saw; Value may be nil when it equals the
 	// table's token and is then implied. TTL is the raw remaining time on the
 	// master, with its padding.

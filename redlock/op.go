@@ -9,6 +9,9 @@ import (
 // is right. An Op may be reused after Settle.
 type Op struct {
 	Swap Swap
+	// Ordered says that an earlier operation of the same connection on the same
+	// key is unanswered: this one must be sent behind it.
+	Ordered bool
 	// Done is called once for each Start, and once more after each Claim that
 	// returned false; from any goroutine, possibly before Start returns. It
 	// must not block.
@@ -25,7 +28,7 @@ type Op struct {
 // not be sent again behind it: where it would be retried, it answers instead.
 func (op *Op) Follow() {
 	if f := op.flight.Load(); f != nil {
-		f.followed.Store(true)
+		f.noteFollowed()
 		return
 	}
 	op.followed.Store(true)

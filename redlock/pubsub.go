@@ -61,6 +61,8 @@ type Bus struct {
 	topics  map[Topic]*Subscription
 	waiting map[*readiness]struct{}
 	copies  copies
+
+	counted busCounters
 }
 
 // Subscription is the interest of one receiver in a topic.
@@ -147,8 +149,13 @@ func (b *Bus) arrived(l *busLink, m *Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, since := b.topics[m.Topic], l.acked[m.Topic]
-	if s != nil && b.copies.isFirst(b.now(), l.place, since, m) {
+	switch {
+	case s == nil:
+	case b.copies.isFirst(b.now(), l.place, since, m):
+		b.counted.received.Add(1)
 		s.receive(m)
+	default:
+		b.counted.copies.Add(1)
 	}
 }
 
@@ -158,6 +165,7 @@ func (b *Bus) deliver(channel, payload string) {
 	defer b.mu.Unlock()
 	for topic, s := range b.topics {
 		if topic.Matches(channel) {
+			b.counted.received.Add(1)
 			s.receive(&Message{Topic: topic, Channel: channel, Payload: payload})
 		}
 	}

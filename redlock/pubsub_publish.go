@@ -47,6 +47,7 @@ func (b *Bus) Publish(channel, payload string, done func(receivers int64, err er
 	}
 	if len(b.links) == 0 {
 		b.deliver(channel, payload)
+		b.counted.published.Add(1)
 		done(0, nil)
 		return
 	}
@@ -55,6 +56,7 @@ func (b *Bus) Publish(channel, payload string, done func(receivers int64, err er
 		deadline: b.now() + publishTimeout, need: b.need, masters: len(b.links),
 	}
 	if !b.begins() {
+		b.counted.unpublished.Add(1)
 		done(0, errClosed)
 		return
 	}
@@ -88,6 +90,7 @@ func (p *publication) published(receivers int64) {
 	finish := p.finish(p.took >= p.need)
 	p.mu.Unlock()
 	if finish != nil {
+		p.bus.counted.published.Add(1)
 		finish(receivers, nil)
 	}
 }
@@ -101,6 +104,7 @@ func (p *publication) missed(l *busLink, why string) {
 	finish := p.finish(p.failed > p.masters-p.need)
 	p.mu.Unlock()
 	if finish != nil {
+		p.bus.counted.unpublished.Add(1)
 		finish(0, err)
 	}
 }
@@ -114,6 +118,7 @@ func (p *publication) tooLate() {
 	finish := p.finish(true)
 	p.mu.Unlock()
 	if finish != nil {
+		p.bus.counted.unpublished.Add(1)
 		finish(0, err)
 	}
 }

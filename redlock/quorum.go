@@ -29,16 +29,19 @@ type rules struct {
 	carefulUndo bool // undo only what this attempt created
 	window      bool // tell copies apart by their expiry time
 	unknown     bool // keep "no answer" apart from "not there"
+	early       bool // deny only those that were there before the round was sent
 	look        bool // look before removing whatever is there
+	undo        bool // remove what a failed attempt created
+	late        bool // look at copies that come after the deadline
 }
 
-// Quorum runs swaps over a fixed set of masters in one database. It is safe
-// for concurrent use.
+// Quorum runs swaps over a set of masters in one database. It is safe for
+// concurrent use.
 type Quorum struct {
 	Stats Stats
 
-	masters    []Master
-	need       int
+	masters    []Master // all that this proxy knows
+	seats      atomic.Pointer[seats]
 	opTimeout  time.Duration
 	clock      Clock
 	rand       func(n int64) int64
@@ -46,6 +49,8 @@ type Quorum struct {
 	off        rules
 	unanswered unanswered
 	deadlines  deadlines
+	voids      *voids
+	block      atomic.Pointer[flightBlock]
 
 	outstanding atomic.Int64 // rounds and side calls that are not answered everywhere
 
@@ -58,7 +63,6 @@ type Quorum struct {
 func New(cfg Config) *Quorum {
 	q := &Quorum{
 		masters:   cfg.Masters,
-		need:      len(cfg.Masters)/2 + 1,
 		opTimeout: cfg.OpTimeout,
 		clock:     cfg.Clock,
 		rand:      cfg.Rand,
@@ -66,47 +70,61 @@ func New(cfg Config) *Quorum {
 		off:       cfg.off,
 	}
 	q.owed = make([][]stray, len(q.masters))
+	q.voids = newVoids(len(q.masters))
+	q.seats.Store(seatAll(q.masters))
 	if q.rand == nil {
 		q.rand = rand.Int64N
 	}
 	q.unanswered.seed = maphash.MakeSeed()
 	q.deadlines.clock = cfg.Clock
-	q.deadlines.period = max(cfg.OpTimeout/16, time.Millisecond)
+	q.deadlines.period = min(max(cfg.OpTimeout/16, time.Millisecond), 10*time.Millisecond)
+	q.deadlines.spread = max(cfg.OpTimeout/8, 2*time.Millisecond)
 	return q
 }
 
 // Ready reports whether a quorum of masters may vote at present.
 func (q *Quorum) Ready() bool {
-	n := 0
-	for _, m := range q.masters {
-		if m.Down() == "" {
+	s, n := q.seats.Load(), 0
+	for place := range s.masters {
+		if q.down(s, place) == "" {
 			n++
 		}
 	}
-	return n >= q.need
+	return n >= s.need
 }
 
 // Size returns the number of masters and how many an operation needs.
-func (q *Quorum) Size() (masters, need int) { return len(q.masters), q.need }
+func (q *Quorum) Size() (masters, need int) {
+	s := q.seats.Load()
+	return len(s.masters), s.need
+}
 
 // Start begins an operation. deadline is a Clock time, 0 means one op timeout
 // from now. op.Done is called when the outcome is known, at the latest about
 // at the deadline, possibly before Start returns.
 func (q *Quorum) Start(op *Op, deadline time.Duration) {
+	f := q.begin(op, deadline)
+	f.followed.Store(op.followed.Swap(false))
+	op.flight.Store(f)
+	f.first.send()
+}
+
+// begin makes the flight of an operation that starts now.
+func (q *Quorum) begin(op *Op, deadline time.Duration) *flight {
 	now := q.clock.Now()
 	if deadline == 0 {
 		deadline = now + q.opTimeout
 	}
-	f := &flight{q: q, op: op, class: classify(&op.Swap), began: now, deadline: deadline}
-	f.followed.Store(op.followed.Swap(false))
-	op.flight.Store(f)
+	f := q.newFlight()
+	f.q, f.op, f.class, f.began, f.deadline, f.ordered = q, op, classify(&op.Swap), now, deadline, op.Ordered
+	f.herds = f.class == classAcquire && op.Swap.isPlain()
 	f.validity = f.validityOf(&op.Swap)
 	if op.Swap.NeedsLook() && !q.off.look {
 		f.class, f.look.looking = classRead, true
 	}
 	f.first.init(f, f.table(), now)
 	f.cur = &f.first
-	f.first.send()
+	return f
 }
 
 // Now is the present time of the quorum's clock, for deadlines.

@@ -2,4 +2,7 @@
 
 package redlock
 
-const defaultSchedules = 10_000
+const (
+	defaultSchedules = 10_000
+	raceDetector     = false
+)

@@ -3,4 +3,7 @@
 package redlock
 
 // The race detector slows the simulation down twentyfold; it has one goroutine.
-const defaultSchedules = 300
+const (
+	defaultSchedules = 300
+	raceDetector     = true
+)

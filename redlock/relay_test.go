@@ -22,6 +22,7 @@ type relay struct {
 	ln       net.Listener
 	to       string
 	accepted atomic.Int64
+	ended    chan struct{} // with the test
 
 	mu      sync.Mutex
 	blocked chan struct{} // nil: open; closed when it opens again
@@ -36,8 +37,8 @@ func startRelay(t *testing.T, to string, config *tls.Config) *relay {
 	if config != nil {
 		ln = tls.NewListener(ln, config)
 	}
-	r := &relay{ln: ln, to: to}
-	t.Cleanup(func() { ln.Close(); r.unblock() })
+	r := &relay{ln: ln, to: to, ended: make(chan struct{})}
+	t.Cleanup(func() { ln.Close(); close(r.ended) })
 	go r.serve()
 	return r
 }
@@ -65,7 +66,10 @@ func (r *relay) carry(to, from net.Conn) {
 	for {
 		n, err := from.Read(buf)
 		if wait := r.state(); wait != nil {
-			<-wait // what was read is lost
+			select { // what was read is lost
+			case <-wait:
+			case <-r.ended:
+			}
 			return
 		}
 		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
@@ -179,7 +183,7 @@ func TestMasterBehindTLS(t *testing.T) {
 		{"not trusted", "", "TLS: ", &tls.Config{RootCAs: x509.NewCertPool()}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := Open(ClusterConfig{Masters: []MasterAddr{{Address: r.ln.Addr().String(), TLS: tt.config}}})
+			c, err := Open(ClusterConfig{Masters: []MasterAddr{{Address: r.ln.Addr().String(), TLS: func() *tls.Config { return tt.config }}}})
 			if err != nil {
 				t.Fatal(err)
 			}

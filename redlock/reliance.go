@@ -22,8 +22,12 @@ type unanswered struct {
 }
 
 type bucket struct {
-	mu   sync.Mutex
-	head *listing
+	mu sync.Mutex
+	// The two are apart because an acquire that only creates has nothing to
+	// tell other acquires: a thousand clients that poll one lock would go
+	// through each other's, and keep the master's worker from the lock.
+	acquires, extends *listing
+	checks            []*stray // that are under way
 }
 
 // overlap is what an unanswered round was told.
@@ -32,7 +36,7 @@ type overlap struct {
 	removed atomic.Bool // a copy may have been removed since
 
 	touches  atomic.Uint32 // how often that was so
-	followed atomic.Bool   // some operation that writes the key was sent since
+	followed atomic.Bool   // of an extend: some operation that writes the key was sent since
 
 	first listing   // of the round's key
 	more  []listing // of its further keys
@@ -43,8 +47,8 @@ type overlap struct {
 type listing struct {
 	r          *round
 	k          int
+	head       **listing // of the list it is in, nil if it is in none
 	prev, next *listing
-	listed     bool
 }
 
 // place is where a round is listed for its key k.
@@ -107,32 +111,52 @@ func (q *Quorum) enter(r *round) {
 		r.overlap.more = make([]listing, n)
 	}
 	for k := range r.table.keys() {
-		key := r.table.key(k)
-		b := q.bucket(key)
-		for o := b.head; o != nil; o = o.next {
-			if bytes.Equal(o.r.table.key(o.k), key) {
-				o.tell(&r.table, k)
+		b := q.bucket(r.table.key(k))
+		b.extends.tell(&r.table, k)
+		if !r.table.onlyCreates(k) {
+			b.acquires.tell(&r.table, k)
+		}
+		switch r.f.class {
+		case classAcquire:
+			r.register(&b.acquires, k)
+			for _, s := range b.checks {
+				s.met = s.met || r.mayLookLike(k, s)
 			}
-		}
-		if r.f.class != classDelete {
-			b.list(r, k)
+		case classModify:
+			r.register(&b.extends, k)
 		}
 	}
 }
 
-// list puts a round on the list for its key k.
-func (b *bucket) list(r *round, k int) {
+// onlyCreates reports whether the swap leaves key k alone wherever it is there.
+func (s *Swap) onlyCreates(k int) bool {
+	p := s.part(k)
+	return !(p.HasToken && p.Mine.writes()) && !s.Other.writes()
+}
+
+// register puts a round on a list for its key k.
+func (r *round) register(head **listing, k int) {
 	l := r.overlap.place(k)
-	*l = listing{r: r, k: k, next: b.head, listed: true}
-	if b.head != nil {
-		b.head.prev = l
+	*l = listing{r: r, k: k, head: head, next: *head}
+	if *head != nil {
+		(*head).prev = l
 	}
-	b.head = l
+	*head = l
 }
 
-// tell notes what key k of the table s, which is the listed one, may do to
-// copies of this round.
+// tell tells those of a list, from l on, that have the same key as key k of s.
 func (l *listing) tell(s *Swap, k int) {
+	key := s.key(k)
+	for ; l != nil; l = l.next {
+		if bytes.Equal(l.r.table.key(l.k), key) {
+			l.note(s, k)
+		}
+	}
+}
+
+// note notes what key k of the table s, which is the listed one, may do to
+// copies of this round.
+func (l *listing) note(s *Swap, k int) {
 	o := &l.r.overlap
 	o.followed.Store(true)
 	p := s.part(k)
@@ -145,6 +169,23 @@ func (l *listing) tell(s *Swap, k int) {
 	if mine && p.Mine.Effect == Delete || s.Other.Effect == Delete {
 		o.removed.Store(true)
 	}
+}
+
+// mayMake reports whether an acquire of a list, from l on, may make a copy that
+// looks like a stray one of another round.
+func (l *listing) mayMake(s *stray) bool {
+	for ; l != nil; l = l.next {
+		if l.r != s.of && l.r.mayLookLike(l.k, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayLookLike reports whether a copy that the round makes of its key k may look
+// like a stray one.
+func (r *round) mayLookLike(k int, s *stray) bool {
+	return bytes.Equal(r.table.key(k), s.key) && r.mayCreate(k, s.token)
 }
 
 // mayCreate reports whether a round gives its key k this value. It only looks at
@@ -162,19 +203,20 @@ func (q *Quorum) leave(r *round) {
 		}
 		b := q.bucket(r.table.key(k))
 		b.mu.Lock()
-		b.unlist(r.overlap.place(k))
+		r.overlap.place(k).unlist()
 		b.mu.Unlock()
 	}
 }
 
-func (b *bucket) unlist(l *listing) {
-	if !l.listed {
+// unlist takes a listing off its list.
+func (l *listing) unlist() {
+	if l.head == nil {
 		return
 	}
 	if l.prev != nil {
 		l.prev.next = l.next
 	} else {
-		b.head = l.next
+		*l.head = l.next
 	}
 	if l.next != nil {
 		l.next.prev = l.prev

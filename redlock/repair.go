@@ -29,7 +29,7 @@ func (r *round) repairKey(i int, p *Part, do *actions) {
 		return // it is not extended, or KeepTTL: it has none to keep
 	}
 	r.f.q.Stats.Repairs.Add(1)
-	do.send(i, &Call{
+	do.send(r.seats.masters[i], &Call{
 		Table:    &Swap{Key: p.Key, Absent: Leaf{Effect: Set, Value: value, TTL: ttl}},
 		Deadline: r.f.deadline,
 		keep:     func() bool { return !r.overlap.followed.Load() },
@@ -41,7 +41,7 @@ func (r *round) repairKey(i int, p *Part, do *actions) {
 // another proxy meanwhile.
 func (r *round) repaired(i int, key, value []byte, a Answer) {
 	if a.Status == Answered && a.Applied {
-		r.f.q.owe(stray{master: i, key: key, token: value, window: a.Expiry})
+		r.f.q.owe(stray{master: r.seats.masters[i], key: key, token: value, window: a.Expiry})
 	}
 }
 

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,6 +19,17 @@ func hold(t *testing.T, c *Cluster, n int) {
 		if out.Err != nil || !out.Applied {
 			t.Fatalf("lock %d: %+v", i, out)
 		}
+	}
+}
+
+// wantHorizon checks that a server remembers how long its locks live.
+func wantHorizon(t *testing.T, s *testServer) {
+	t.Helper()
+	c := s.client()
+	horizon, _ := do(t, c, "PTTL", horizonKey("redlock")).AsInt64()
+	lock, _ := do(t, c, "PTTL", "lock-0").AsInt64()
+	if lock < 1 || horizon < lock {
+		t.Errorf("horizon on %s: %d ms, a lock lives %d ms", s.addr, horizon, lock)
 	}
 }
 
@@ -49,6 +61,7 @@ func TestMasterThatRestartedEmptyGetsItsLocksBack(t *testing.T) {
 		awaitVoters(t, c, "123", "")
 		awaitVoters(t, other, "123", "")
 		wantHeld(t, s, n)
+		wantHorizon(t, s)
 	}
 	mustCycle(t, other)
 }
@@ -79,6 +92,8 @@ func TestMasterThatWasFlushedOrRestartedFromASnapshotGetsItsLocksBack(t *testing
 	})
 	awaitVoters(t, c, "123", "")
 	wantHeld(t, servers[2], 100)
+	wantHorizon(t, servers[2])
+	mustCycle(t, c)
 }
 
 func TestMasterWhoseClockSteppedVotesAgainAfterResynchronisation(t *testing.T) {
@@ -94,10 +109,27 @@ func TestMasterWhoseClockSteppedVotesAgainAfterResynchronisation(t *testing.T) {
 			u.mu.Lock()
 			defer u.mu.Unlock()
 			votes, _ := u.link.votes()
-			return votes && u.link.serial == 3 // admitted, withdrawn, admitted
+			return votes && u.link.serial == 4 // admitted, withdrawn, claimed, admitted
 		})
 	}
 	mustCycle(t, witness)
+}
+
+func TestMasterThatWasEmptiedUnnoticedIsNoSource(t *testing.T) {
+	servers := startServers(t, 3)
+	c := openCluster(t, servers...)
+	awaitVoters(t, c, "123", "")
+	hold(t, c, 10)
+	s := c.databases[0].steward
+	to, _ := s.ups[2].peer(s.ups[2].view().generation)
+	peers := s.votingPeers(2, &restoration{loss: loss{known: 0b011}})
+	if n, err := resync(t.Context(), to, peers, &meter{s: s, r: &restoration{}, told: s.clock.Now()}); n != 10 || err != nil {
+		t.Fatalf("%d keys: %v", n, err)
+	}
+	servers[0].must("FLUSHALL")
+	if n, err := resync(t.Context(), to, peers, &meter{s: s, r: &restoration{}, told: s.clock.Now()}); !errors.Is(err, errMoved) {
+		t.Errorf("%d keys: %v, want %v", n, err, errMoved)
+	}
 }
 
 func TestKeysThatDifferKeepAMasterOutUntilTheyAgree(t *testing.T) {

@@ -18,6 +18,7 @@ const (
 	settled       // the client has its reply
 	failed        // an acquire that did not get its quorum: copies are undone
 	closed        // decided, nothing to undo
+	parked        // not sent: it waits for somebody else's acquire
 )
 
 // round is one sending of a table to all masters and its votes. It outlives
@@ -25,6 +26,7 @@ const (
 // it.
 type round struct {
 	f         *flight
+	seats     *seats
 	table     Swap // TTLs padded
 	started   time.Duration
 	voteBy    time.Duration
@@ -56,8 +58,8 @@ type round struct {
 
 // init prepares r for a first sending of swap at now.
 func (r *round) init(f *flight, swap *Swap, now time.Duration) {
-	n := len(f.q.masters)
-	r.f, r.table, r.started = f, *swap, now
+	r.f, r.seats, r.table, r.started = f, f.q.seats.Load(), *swap, now
+	n := len(r.seats.masters)
 	r.pending = n
 	r.voteBy = f.deadline
 	if f.class == classAcquire {
@@ -95,14 +97,18 @@ func (q *Quorum) padLeaf(l *Leaf) {
 // on one master only.
 func (r *round) send() {
 	q := r.f.q
-	q.Stats.Rounds.Add(1)
-	q.outstanding.Add(1)
-	q.deadlines.add(r, r != &r.f.first || r.f.deadline != r.f.began+q.opTimeout)
 	var refused bitset
 	locks := q.lock(&r.table)
+	if r.f.herds && locks.one.join(r) {
+		locks.unlock()
+		return
+	}
+	q.Stats.Rounds.Add(1)
+	q.outstanding.Add(1)
+	q.deadlines.add(r, r != &r.f.first || r.f.herd.resumed || r.f.deadline != r.f.began+q.opTimeout)
 	q.enter(r)
 	for i := range r.calls {
-		if !q.masters[i].Send(&r.calls[i]) {
+		if !q.send(r.seats, i, &r.calls[i]) {
 			refused.set(i)
 		}
 	}
@@ -117,7 +123,7 @@ func (r *round) refused(b *bitset) {
 	}
 	for i := range r.calls {
 		if b.has(i) {
-			r.vote(i, Answer{Status: Unsent, Reason: r.f.q.masters[i].Down()})
+			r.vote(i, Answer{Status: Unsent, Reason: r.f.q.down(r.seats, i)})
 		}
 	}
 }
@@ -134,8 +140,12 @@ func (r *round) wanted() bool { return !r.unwanted.Load() }
 // vote records the answer of master i and does what follows from it.
 func (r *round) vote(i int, a Answer) {
 	f := r.f
+	if !r.seats.hold(f.q.seats.Load()) {
+		a.Votes, a.Reason, a.Moved = false, reasonReseated, true
+	}
 	f.mu.Lock()
 	r.votes[i], r.voted[i] = a, true
+	r.dropVoid()
 	r.pending--
 	answered := r.pending == 0
 	var do actions
@@ -173,6 +183,7 @@ func (r *round) expire() {
 	var do actions
 	switch {
 	case r.phase == voting:
+		r.dropVoid()
 		r.decided(r.count(true), true, &do)
 	case f.confirming && f.cur == r:
 		f.finish(f.outcome, &do) // undo not confirmed in time
@@ -219,6 +230,11 @@ func (r *round) succeed(t *tally, do *actions) {
 	}
 	if f.class == classDelete {
 		r.noteReleased(do)
+	}
+	for i := range r.votes {
+		if r.voted[i] {
+			r.lostAnswer(i, do)
+		}
 	}
 	r.repairAll(do)
 	f.conclude(r, out, do)

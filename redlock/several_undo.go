@@ -48,20 +48,24 @@ func (r *round) created(i int) bool {
 	return false
 }
 
-// longestSeen is the longest remaining TTL, in milliseconds, that key k had
-// where the table was applied.
-func (r *round) longestSeen(k int) (longest int64) {
+// ttlsSeen is the shortest and the longest remaining TTL that key k had where the
+// table was applied; 0 if it was nowhere.
+func (r *round) ttlsSeen(k int) (shortest, longest time.Duration) {
 	for i := range r.votes {
-		if r.counts(i) && r.votes[i].Applied && r.saw(i, k).Kind == Text {
-			longest = max(longest, min(r.saw(i, k).TTL, maxStrayTTL))
+		if !r.counts(i) || !r.votes[i].Applied || r.saw(i, k).Kind != Text {
+			continue
+		}
+		ttl := time.Duration(min(r.saw(i, k).TTL, maxStrayTTL)) * time.Millisecond
+		if longest = max(longest, ttl); shortest == 0 || ttl < shortest {
+			shortest = ttl
 		}
 	}
-	return longest
+	return shortest, longest
 }
 
 // aboutReleased is when the copies of key k that a release removed would have
 // expired, in Clock time; false if it removed none.
 func (r *round) aboutReleased(k int) (about [2]time.Duration, ok bool) {
-	ttl := time.Duration(r.longestSeen(k)) * time.Millisecond
-	return [2]time.Duration{r.started + ttl - copySkew, r.removedAt + ttl + r.f.q.opTimeout}, ttl > 0
+	shortest, longest := r.ttlsSeen(k)
+	return [2]time.Duration{r.started + shortest - copySkew, r.removedAt + longest + r.f.q.opTimeout}, longest > 0
 }

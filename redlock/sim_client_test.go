@@ -7,6 +7,14 @@ import (
 
 var simKey = []byte("lock")
 
+// How long a token is not to be used after its last use through another proxy: two
+// op timeouts and a tick; and how long something that a lost connection may have
+// left behind is looked for.
+const (
+	simRest = 101 * time.Millisecond
+	simLate = answerTimeout + 2*simRest
+)
+
 // simPairs are what clients lock where they lock several keys: any two of them
 // have a key in common, so still only one client can hold its own.
 var simPairs = [][2][]byte{
@@ -28,6 +36,7 @@ func (c *simClient) over(s Swap) Swap {
 // promises: from the reply on its socket.
 type simClient struct {
 	s       *sim
+	index   int
 	name    string
 	attempt int // the number of the present token
 	held    int // the last token that got the lock
@@ -36,12 +45,18 @@ type simClient struct {
 	until   time.Duration // entitled before this time
 	since   time.Duration // of the entitlement
 	sent    time.Duration // when the present request was sent
+	asked   time.Duration // and the last acquire
 	unknown []sending     // acquires whose reply never came
+	got     bool          // the present token was granted some time
+	renewed bool          // or somebody tried to extend it
 	pair    [2][]byte     // its keys, where there are several
+	turn    int           // counts acquires
+	last    *simProxy     // of the last operation
+	mixed   bool          // the present token was used again through another proxy, a second after another one
 }
 
 func newSimClient(s *sim, i int) *simClient {
-	return &simClient{s: s, name: fmt.Sprintf("c%d", i), pair: simPairs[i%len(simPairs)]}
+	return &simClient{s: s, index: i, name: fmt.Sprintf("c%d", i), pair: simPairs[i%len(simPairs)]}
 }
 
 func (c *simClient) holds() bool { return c.s.now < c.until }
@@ -50,6 +65,9 @@ func (c *simClient) holds() bool { return c.s.now < c.until }
 func (c *simClient) step() {
 	s := c.s
 	if s.now > s.cfg.length {
+		if c.holds() {
+			c.release()
+		}
 		return
 	}
 	if !c.holds() {
@@ -57,6 +75,9 @@ func (c *simClient) step() {
 		return
 	}
 	left := c.until - s.now
+	if c.ttl == lastTTL {
+		left = s.cfg.length - s.now + time.Millisecond
+	}
 	switch {
 	case s.chance(0.3):
 		c.extend()
@@ -86,8 +107,15 @@ func (c *simClient) next() {
 	c.wait(c.s.between(low, low+60))
 }
 
-func (c *simClient) quorum() *Quorum {
-	return c.s.proxies[c.s.rand.IntN(len(c.s.proxies))].quorum
+// proxy is one that lives, nil if none does.
+func (c *simClient) proxy() *simProxy {
+	first := c.s.rand.IntN(len(c.s.proxies))
+	for i := range c.s.proxies {
+		if p := c.s.proxies[(first+i)%len(c.s.proxies)]; !p.dead {
+			return p
+		}
+	}
+	return nil
 }
 
 func (c *simClient) newToken() {
@@ -97,7 +125,8 @@ func (c *simClient) newToken() {
 			return // the last one never got the lock: the same again
 		}
 		c.attempt, c.held = c.attempt+1, c.attempt
-		c.unknown = nil
+		c.mixed = false
+		c.unknown, c.got, c.renewed = nil, false, false
 		c.token = fmt.Appendf(nil, "%s-%d", c.name, c.attempt)
 	case constantToken:
 		c.token = []byte("1")
@@ -112,6 +141,9 @@ func (c *simClient) newToken() {
 		return // as real clients do, with one TTL for one token
 	}
 	c.ttl = ttls[c.s.rand.IntN(len(ttls))]
+	if c.s.end.began {
+		c.ttl = lastTTL
+	}
 }
 
 func (c *simClient) acquire() {
@@ -121,6 +153,8 @@ func (c *simClient) acquire() {
 		swap.Token, swap.HasToken = c.token, true
 		swap.Mine = Leaf{Effect: Expire, TTL: c.ttl}
 	}
+	c.asked = c.s.now
+	c.s.end.sent(c)
 	c.send("acquire", swap, c.acquired)
 }
 
@@ -183,7 +217,7 @@ func (c *simClient) entitle(now, from time.Duration, ttl int64, how string) {
 		c.since = now
 	}
 	c.held = c.attempt
-	c.s.grants++
+	c.s.count.grants++
 	c.until = from + time.Duration(ttl)*time.Millisecond
 	c.s.note("%s holds until %v by %s", c.name, c.until, how)
 }
@@ -193,7 +227,7 @@ func (c *simClient) extend() {
 	ttl := c.ttl + int64(s.rand.IntN(100))
 	// Whoever asks for less time must not count on more.
 	until := min(c.until, s.now+time.Duration(ttl)*time.Millisecond)
-	c.until = until
+	c.until, c.renewed = until, true
 	swap := Swap{Key: simKey, Token: c.token, HasToken: true, Mine: Leaf{Effect: Expire, TTL: ttl}}
 	c.send("extend", swap, func(out *Outcome, replied bool) {
 		switch {
@@ -214,12 +248,17 @@ func (c *simClient) release() {
 	s := c.s
 	until := c.until
 	c.until = s.now
+	// Through another proxy the release may overtake the acquire on one master.
+	known := s.now > c.asked+simRest
 	swap := Swap{Key: simKey, Token: c.token, HasToken: true, Mine: Leaf{Effect: Delete}}
 	if s.cfg.tokens == uniqueTokens && until-s.now > 60*time.Millisecond && !s.cfg.several && s.chance(0.3) {
 		swap = Swap{Key: simKey, Other: Leaf{Effect: Delete}, Wrong: Leaf{Effect: Delete}} // DEL
 	}
 	c.send("release", swap, func(out *Outcome, replied bool) {
-		if replied && out.Err == nil && !out.Applied && s.now < until {
+		if replied && out.Err == nil && out.Applied && known {
+			s.end.released(c)
+		}
+		if replied && out.Err == nil && !out.Applied && s.now < until && !c.mixed {
 			s.fault("%s released in time and was told it was not the holder", c.name)
 		}
 		c.next()
@@ -243,19 +282,40 @@ func readSwap(token []byte) Swap { return Swap{Key: simKey, Token: token, HasTok
 // send starts an operation and brings the answer: replied is false if the
 // client is gone before the reply, or the reply is lost behind the socket.
 func (c *simClient) send(what string, swap Swap, then func(out *Outcome, replied bool)) {
-	s, q := c.s, c.quorum()
+	s, p := c.s, c.proxy()
+	if what == "extend" && s.now < c.sent+simRest && p != c.last && c.last != nil {
+		if p = c.last; p.dead { // it must not use the token through another one yet
+			s.AfterFunc(c.sent+simRest-s.now, func() { then(nil, false) })
+			return
+		}
+	}
+	c.mixed = c.mixed || c.last != nil && p != c.last && s.now < c.sent+simLate && s.cfg.tokens == retriedTokens
 	c.sent = s.now
-	op := &Op{Swap: c.over(swap)}
-	over := false
-	if s.chance(0.03) && !s.cfg.calm {
+	if p == nil {
+		s.AfterFunc(s.between(10, 100), func() { then(nil, false) })
+		return
+	}
+	c.last = p
+	q, op, over := p.quorum, &Op{Swap: c.over(swap)}, false
+	p.sessions[c.index] = func() { // the proxy dies
+		if !over {
+			over = true
+			then(nil, false)
+		}
+	}
+	if s.chance(0.03) && !s.calm() {
 		s.AfterFunc(s.between(0, 60), func() { // the client hangs up
-			if !over {
+			if !over && !p.dead {
 				over = true
 				s.note("%s hangs up", c.name)
 				q.Abandon(op)
 				then(nil, false)
 			}
 		})
+	}
+	seen := glimpse{}
+	if what == "acquire" {
+		seen = s.glimpse()
 	}
 	op.Done = func(op *Op) {
 		s.AfterFunc(c.lineDelay(), func() {
@@ -265,18 +325,46 @@ func (c *simClient) send(what string, swap Swap, then func(out *Outcome, replied
 			over = true
 			out := op.Outcome
 			s.checkApplied(op, &out)
+			c.checkDenied(seen, &out)
+			if out.Applied && what == "acquire" {
+				s.end.got(c)
+			}
 			q.Settle(op)
 			s.note("%s gets %s: case %d applied %v err %v", c.name, what, out.Case, out.Applied, out.Err)
-			then(&out, !s.chance(0.05) || s.cfg.calm)
+			then(&out, !s.chance(0.05) || s.calm())
 		})
 	}
 	s.note("%s sends %s %q", c.name, what, c.token)
+	if what == "acquire" && c.onSharedConnection(p, op, &over) {
+		return
+	}
 	q.Start(op, 0)
+}
+
+// onSharedConnection is where every other acquire of a client follows the last
+// unanswered one of the same proxy as if on one connection. It reports whether the
+// acquire was started.
+func (c *simClient) onSharedConnection(p *simProxy, op *Op, over *bool) (started bool) {
+	if c.turn++; c.turn%2 == 0 {
+		return false
+	}
+	last := p.last
+	p.last.op, p.last.over = op, over
+	if last.op == nil || *last.over {
+		return false
+	}
+	if p.quorum.Join(op, last.op, 0) {
+		c.s.count.joined++
+		return true
+	}
+	last.op.Follow()
+	op.Ordered = true
+	return false
 }
 
 // lineDelay is how long a finished reply waits for those before it.
 func (c *simClient) lineDelay() time.Duration {
-	if c.s.chance(0.1) && !c.s.cfg.calm {
+	if c.s.chance(0.1) && !c.s.calm() {
 		return c.s.between(0, 60)
 	}
 	return 0
@@ -288,13 +376,19 @@ func (s *sim) checkApplied(op *Op, out *Outcome) {
 	if !out.Applied || f.class == classDelete {
 		return
 	}
-	n := 0
+	n, covered := 0, 0
 	for _, m := range s.masters {
-		if m.executed[f.cur] {
+		if far, did := m.executed[f.cur]; did {
 			n++
+			if far || s.cfg.skip.horizon {
+				covered++
+			}
 		}
 	}
-	if n < len(s.masters)/2+1 {
-		s.fault("success reported, but only %d of %d masters did it", n, len(s.masters))
+	need := f.cur.seats.need
+	if n < need {
+		s.fault("success reported, but only %d of %d masters did it", n, len(f.cur.votes))
+	} else if covered < need && f.class != classRead && !s.cfg.skip.votes {
+		s.fault("success reported, but the horizon covers it on only %d of %d masters", covered, n)
 	}
 }

@@ -1,354 +1,234 @@
 package redlock
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// simMaster is a Redis process: one store, one wall clock, one identity.
+const simQuorum = "sim"
+
+// simMaster is the server in one place of the quorum: its data set, its wall
+// clock and its identity.
 type simMaster struct {
 	s        *sim
 	index    int
 	store    *store
-	run      int           // changes with every restart
+	history  []simWrite
+	id       identity
+	durable  bool          // persists every write before it answers
+	replica  bool          // it follows another server at present
+	promoted bool          // it was a replica: INFO tells, until it restarts
 	offset   time.Duration // of its wall clock
+	step     time.Duration // of that, what came by steps
 	rate     float64       // of its wall clock
 	stopped  time.Duration // executes nothing before this time
-	record   []byte        // as proxies keep it there
-	marks    map[*restoration]bool
-	links    []*simLink
-	executed map[*round]bool // rounds whose table was applied here
+	lives    int
+	links    []*simLink    // of living proxies
+	before   *simMaster    // the server that had its name, and lives on …
+	moved    time.Duration // … and is reached by it until then
+
+	resyncing int             // proxies that are filling it
+	executed  map[*round]bool // rounds whose table was applied here; true: with the horizon raised for it
+	changed   time.Duration   // when its data was last lost or copied
+
+	// What it lost counts as lost until a newer admission than lostSerial.
+	lost       bool
+	lostSerial uint64
+	forgot     time.Duration // how far its horizon reached
+}
+
+// simWrite is what a key held before a write.
+type simWrite struct {
+	at      time.Duration
+	key     string
+	before  entry
+	existed bool
 }
 
 func newSimMaster(s *sim, i int) *simMaster {
-	return &simMaster{
-		s: s, index: i, store: newStore(),
+	m := &simMaster{
+		s: s, index: i, store: newStore(), durable: s.chance(0.3), executed: make(map[*round]bool),
 		offset: time.Duration(1_700_000_000+s.rand.IntN(1000)) * time.Second,
-		rate:   1 + (s.rand.Float64()-0.5)*500e-6,
 	}
+	m.newClock()
+	m.newLife()
+	return m
 }
 
-// wall is the master's wall clock in milliseconds.
-func (m *simMaster) wall() int64 {
-	return int64((float64(m.s.now)*m.rate + float64(m.offset)) / 1e6)
+func (m *simMaster) name() string { return fmt.Sprintf("m%d", m.index) }
+
+// newClock is that of another host.
+func (m *simMaster) newClock() { m.rate = 1 + (m.s.rand.Float64()-0.5)*500e-6 }
+
+// newLife is what a new process has.
+func (m *simMaster) newLife() {
+	m.lives++
+	m.id.run = fmt.Sprintf("m%d-life%d", m.index, m.lives)
+	m.newReplication()
 }
 
-// misbehave does something a real master does sometimes, and comes again.
-func (m *simMaster) misbehave() {
-	s := m.s
-	switch x := s.rand.Float64(); {
-	case s.cfg.flushes && x < 0.5:
-		s.note("m%d FLUSHALL", m.index)
-		m.store, m.record, m.marks = newStore(), nil, nil
-	case x < 0.35:
-		d := s.between(5, 400)
-		s.note("m%d stopped for %v", m.index, d)
-		m.stopped = s.now + d
-	case x < 0.6:
-		l := m.links[s.rand.IntN(len(m.links))]
-		d := s.between(1, 600)
-		s.note("m%d p%d partitioned for %v", m.index, l.proxy.index, d)
-		l.blocked = s.now + d
-	case x < 0.8:
-		m.links[s.rand.IntN(len(m.links))].fail()
-	case x < 0.85:
-		s.note("m%d restarts empty", m.index)
-		m.store, m.run, m.record, m.marks = newStore(), m.run+1, nil, nil
-		for _, l := range m.links {
-			l.fail()
+func (m *simMaster) newReplication() { m.id.replication = fmt.Sprintf("r%d", m.s.rand.IntN(1e9)) }
+
+// micros is the master's wall clock in microseconds.
+func (m *simMaster) micros() int64 { return m.microsAt(m.s.now) }
+
+func (m *simMaster) microsAt(at time.Duration) int64 {
+	return int64((float64(at)*m.rate + float64(m.offset)) / 1e3)
+}
+
+// wall is the same in milliseconds.
+func (m *simMaster) wall() int64 { return m.micros() / 1000 }
+
+// keep remembers what a key holds, for a server that does not keep what is
+// written now.
+func (m *simMaster) keep(key []byte) {
+	const most, needed = 512, 300 * time.Millisecond
+	if len(m.history) == most {
+		old := slices.IndexFunc(m.history, func(w simWrite) bool { return w.at >= m.s.now-needed })
+		if old < most/2 {
+			old = most / 2
 		}
-	case x < 0.88 && s.cfg.steps:
-		by := s.between(-2000, 2000)
-		s.note("m%d's clock steps by %v", m.index, by)
-		m.offset += by
-	case x < 0.9:
-		s.note("m%d FLUSHALL", m.index)
-		m.store, m.record, m.marks = newStore(), nil, nil
+		m.history = append(m.history[:0], m.history[old:]...)
 	}
-	next := s.between(50, 2500)
-	if s.cfg.flushes {
-		next /= 4
-	}
-	s.AfterFunc(next, m.misbehave)
+	e, ok := m.store.entries[string(key)]
+	m.history = append(m.history, simWrite{m.s.now, string(key), e, ok})
 }
 
-// simLink is one proxy's connection to one master. Commands arrive in order
-// and replies come back in order.
-type simLink struct {
-	s          *sim
-	proxy      *simProxy
-	master     *simMaster
-	up         bool
-	generation int
-	u          *upstream // the real bookkeeping of votes, without a connection
-	linkGen    uint64    // of u.link, in the present generation
-	identity   identity  // of the server at the other end
-	restoring  *restoration
-	blocked    time.Duration // nothing gets through before this time
-	lastSent   time.Duration // arrival of the last command at the master
-	lastBack   time.Duration // arrival of the last reply at the proxy
-	waiting    []*Call       // sent, not answered
-	killedFrom int           // connections before this generation are dead at the master
-}
-
-// Name implements Master.
-func (l *simLink) Name() string { return fmt.Sprintf("m%d", l.master.index) }
-
-// Down implements Master.
-func (l *simLink) Down() string {
-	if !l.up {
-		return "down"
-	}
-	_, reason := l.u.link.votes()
-	return reason
-}
-
-// Send implements Master.
-func (l *simLink) Send(c *Call) bool {
-	if !l.up {
-		return false
-	}
-	s := l.s
-	if s.chance(0.05) && !s.cfg.calm { // waits in the worker's queue for a while
-		gen := l.generation
-		l.lastSent = max(l.lastSent, s.now+s.between(0, 30))
-		s.AfterFunc(l.lastSent-s.now, func() { l.unqueue(c, gen) })
-		return true
-	}
-	if l.lastSent > s.now {
-		gen := l.generation
-		s.AfterFunc(l.lastSent-s.now, func() { l.unqueue(c, gen) })
-		return true
-	}
-	l.transmit(c)
-	return true
-}
-
-// unqueue is a worker that gets to a call.
-func (l *simLink) unqueue(c *Call, gen int) {
-	if !l.up || gen != l.generation || l.s.now > c.Deadline || !c.Wanted() {
-		c.Deliver(Answer{Status: Unsent, Reason: "not sent in time"})
-		return
-	}
-	l.transmit(c)
-}
-
-// transmit puts the call on the wire.
-func (l *simLink) transmit(c *Call) {
-	s, gen := l.s, l.generation
-	sentWall := l.master.wall()
-	sent := s.now
-	l.waiting = append(l.waiting, c)
-	l.arriveAt(func() { l.arrive(c, gen, l.master.run, sentWall, sent) })
-}
-
-// arriveAt runs f when what is sent now arrives, behind what was sent before.
-func (l *simLink) arriveAt(f func()) {
-	at := max(l.s.now+l.delay(), l.blocked, l.lastArrival())
-	l.setArrival(at)
-	l.s.AfterFunc(at-l.s.now, f)
-}
-
-// backAt runs f when what is answered now is back.
-func (l *simLink) backAt(f func()) {
-	at := max(l.s.now+l.delay(), l.blocked, l.lastBack)
-	l.lastBack = at
-	l.s.AfterFunc(at-l.s.now, f)
-}
-
-// ask executes something else than a call at the master and brings its result
-// back, if the connection lives that long.
-func (l *simLink) ask(exec func(), back func()) {
-	gen, run, m := l.generation, l.master.run, l.master
-	var arrive func()
-	arrive = func() {
-		switch {
-		case m.run != run || gen < l.killedFrom || gen == l.generation && !l.up:
-		case m.stopped > l.s.now:
-			l.s.AfterFunc(m.stopped-l.s.now, arrive)
-		default:
-			exec()
-			l.backAt(func() {
-				if gen == l.generation && l.up {
-					back()
-				}
-			})
+// rollBack undoes what was written since a moment: a prefix of what happened
+// is left.
+func (m *simMaster) rollBack(to time.Duration) {
+	m.s.count.rolledBack++
+	for i := len(m.history) - 1; i >= 0 && m.history[i].at > to; i-- {
+		w := m.history[i]
+		m.history = m.history[:i]
+		if delete(m.store.entries, w.key); w.existed {
+			m.store.entries[w.key] = w.before
 		}
 	}
-	l.arriveAt(arrive)
 }
 
-func (l *simLink) lastArrival() time.Duration  { return l.proxy.arrivals[l.master.index] }
-func (l *simLink) setArrival(at time.Duration) { l.proxy.arrivals[l.master.index] = at }
-func (l *simLink) delay() time.Duration {
-	s := l.s
-	switch x := s.rand.Float64(); {
-	case s.cfg.calm || x < 0.85:
-		return s.between(0.05, 0.5)
-	case x < 0.97:
-		return s.between(0.5, 8)
+func (m *simMaster) empty() { m.store, m.history = newStore(), m.history[:0] }
+
+// apply applies a table, like swap.lua.
+func (m *simMaster) apply(t *Swap, w Window) verdict {
+	if classify(t) != classRead {
+		for k := range t.keys() {
+			m.keep(t.key(k))
+		}
 	}
-	return s.between(8, 120)
+	return m.store.apply(m.wall(), t, w)
 }
 
-// arrive executes a command at the master.
-func (l *simLink) arrive(c *Call, gen, run int, sentWall int64, sent time.Duration) {
-	s, m := l.s, l.master
-	if m.run != run || gen < l.killedFrom {
-		return // the process, or the connection, is gone and its buffers with it
-	}
-	if m.stopped > s.now {
-		s.AfterFunc(m.stopped-s.now, func() { l.arrive(c, gen, run, sentWall, sent) })
-		return
-	}
-	if m.run == run && gen == l.generation && !l.up {
-		return
-	}
-	if s.now > c.Deadline && c.Bounded() && !s.cfg.noDeadline {
-		l.reply(c, gen, Answer{Status: Failed, Reason: ReasonTooLate}, sent)
-		return
-	}
-	wall := m.wall()
-	window := c.Window
-	if c.About != [2]time.Duration{} {
-		window = Window{wall + (c.About[0] - s.now).Milliseconds(), wall + (c.About[1] - s.now).Milliseconds()}
-	}
-	v := m.store.apply(wall, c.Table, window)
-	if v.applied {
-		m.noteApplied(c)
-	}
-	s.note("m%d p%d executes %s: saw %s applied %v", m.index, l.proxy.index, describe(c), describeState(v.before), v.applied)
-	a := Answer{
-		Status: Answered, Before: v.before, Mine: v.mine, Applied: v.applied,
-		Expiry: Window{sentWall + v.expiry - wall, wall + v.expiry - wall + int64(s.rand.IntN(3))},
-		And:    v.and,
-	}
-	for k := range a.And {
-		a.And[k].Expiry.From += sentWall - wall
-		a.And[k].Expiry.To += int64(s.rand.IntN(3))
-	}
-	l.reply(c, gen, a, sent)
+// get is what a key holds.
+func (m *simMaster) get(key string) (value []byte, ttl int64, ok bool) {
+	e, ok := m.store.find(m.wall(), []byte(key))
+	return e.value, e.remaining(m.wall()), ok
 }
 
-// reply sends an answer back, with the end of the batch.
-func (l *simLink) reply(c *Call, gen int, a Answer, sent time.Duration) {
-	end := l.master.suffix()
-	l.backAt(func() { l.answer(c, gen, a, sent, end) })
+// set is SET … PX; without an expiry if ttl is 0.
+func (m *simMaster) set(key string, value []byte, ttl int64) {
+	m.keep([]byte(key))
+	e := entry{kind: Text, value: value}
+	if ttl > 0 {
+		e.expiry = m.wall() + ttl
+	}
+	m.store.put(m.wall(), []byte(key), e)
+}
+
+func (m *simMaster) del(key string) {
+	m.keep([]byte(key))
+	delete(m.store.entries, key)
 }
 
 // suffix is the end of a batch: TIME and the record.
 func (m *simMaster) suffix() suffix {
-	return suffix{timeMicros: int64(float64(m.s.now)*m.rate+float64(m.offset)) / 1000, record: m.record, ok: true}
+	end := suffix{timeMicros: m.micros(), record: m.record(), replication: m.id.replication, ok: true}
+	skip := &m.s.cfg.skip
+	if skip.clock {
+		end.timeMicros -= m.step.Microseconds()
+	}
+	if m.replica {
+		end.replication = ""
+	}
+	if skip.replication {
+		end.replication = "r"
+	}
+	return end
 }
 
-// answer is a reply at the proxy.
-func (l *simLink) answer(c *Call, gen int, a Answer, sent time.Duration, end suffix) {
-	if gen != l.generation || !l.up {
-		return // delivered as lost when the connection broke
+func (m *simMaster) record() []byte { return m.store.entries[simRecordKey].value }
+
+var simRecordKey, simHorizonKey = recordKey(simQuorum), horizonKey(simQuorum)
+
+// horizonTTL is the PTTL of the horizon.
+func (m *simMaster) horizonTTL() int64 {
+	if _, ttl, ok := m.get(simHorizonKey); ok {
+		return ttl
 	}
-	l.waiting = l.waiting[1:]
-	votes, reason := l.judge(sent, end)
-	a.Votes = a.Status == Answered && (votes || l.s.cfg.blindVotes)
-	if !a.Votes && a.Reason == "" {
-		a.Reason = reason
-	}
-	c.Deliver(a)
+	return -2
 }
 
-// judge lets the real code look at the end of a batch.
-func (l *simLink) judge(sent time.Duration, end suffix) (bool, string) {
-	look := l.u.adopt(l.linkGen, end)
-	_, before := l.u.link.votes()
-	votes, reason := l.u.link.judge(l.linkGen, sent, l.s.now, end)
-	_, after := l.u.link.votes()
-	if look || before != after {
-		l.proxy.settleSoon()
-	}
-	return votes, reason
-}
-
-// fail breaks the connection; what was sent may still be executed until the
-// next connection kills the old one.
-func (l *simLink) fail() {
-	if !l.up {
-		return
-	}
-	s := l.s
-	s.note("m%d p%d connection lost", l.master.index, l.proxy.index)
-	l.up = false
-	l.u.link.closed()
-	l.proxy.settleSoon()
-	lost := l.waiting
-	l.waiting = nil
-	for _, c := range lost {
-		c.Deliver(Answer{Status: Lost, Reason: "connection lost"})
-	}
-	gen := l.generation
-	l.generation++
-	if s.chance(0.5) {
-		l.killedFrom = gen + 1 // the master noticed as well
-	}
-	s.AfterFunc(s.between(1, 300), l.connect)
-}
-
-// connect opens a verified connection: the old one is killed first.
-func (l *simLink) connect() {
-	s := l.s
-	if l.blocked > s.now || l.master.stopped > s.now {
-		s.AfterFunc(s.between(20, 100), l.connect)
-		return
-	}
-	l.generation++
-	l.killedFrom = l.generation
-	l.up = true
-	l.opened()
-}
-
-// opened verifies the new connection.
-func (l *simLink) opened() {
-	s, m := l.s, l.master
-	end := m.suffix()
-	l.identity = identity{run: fmt.Sprintf("m%d-life%d", m.index, m.run), replication: "r"}
-	l.linkGen = l.u.link.opened(l.identity, s.now, s.now, end)
-	l.u.raw = end.record
-	l.setArrival(s.now)
-	s.note("m%d p%d connected", m.index, l.proxy.index)
-	l.proxy.settleSoon()
-}
-
-func (m *simMaster) noteApplied(c *Call) {
-	if m.executed == nil {
-		m.executed = map[*round]bool{}
-	}
-	if c.side == nil {
-		m.executed[c.round] = true
+// raiseHorizon is horizonScript.
+func (m *simMaster) raiseHorizon(ttl int64) {
+	if m.horizonTTL() < ttl {
+		m.set(simHorizonKey, nil, ttl)
 	}
 }
 
-func describe(c *Call) string {
-	t := c.Table
+// writeRecord is recordScript.
+func (m *simMaster) writeRecord(seen, text []byte, condition, marker string) ([]byte, error) {
+	if present := m.record(); string(present) != string(seen) {
+		return present, nil
+	}
+	if condition == "empty" && len(m.store.entries) > 0 {
+		return nil, errors.New("NOTEMPTY")
+	}
+	if condition == "marked" {
+		_, _, marked := m.get(marker)
+		if m.del(marker); !marked && !m.s.cfg.skip.mark {
+			return nil, errors.New("EMPTIED")
+		}
+	}
+	m.set(simRecordKey, text, 0)
+	return text, nil
+}
+
+// take is copyScript for one key; false if it is disputed. again overwrites
+// another value.
+func (m *simMaster) take(name string, f *found, again bool) bool {
+	value, left, held := m.get(name)
+	m.s.end.copied(f.value)
 	switch {
-	case c.side != nil && t.HasToken:
-		return fmt.Sprintf("undo %q", t.Token)
-	case c.side != nil:
-		return fmt.Sprintf("repair %q ttl %d", t.Absent.Value, t.Absent.TTL)
-	case t.Absent.Effect == Set && t.HasToken:
-		return fmt.Sprintf("acquire-or-renew %q ttl %d", t.Token, t.Absent.TTL)
-	case t.Absent.Effect == Set:
-		return fmt.Sprintf("acquire %q ttl %d", t.Absent.Value, t.Absent.TTL)
-	case t.Other.Effect == Delete:
-		return "removal"
-	case t.Mine.Effect == Delete:
-		return fmt.Sprintf("release %q", t.Token)
-	case t.Mine.Effect == Expire:
-		return fmt.Sprintf("extend %q ttl %d", t.Token, t.Mine.TTL)
+	case !held || string(value) != f.value && again:
+		m.s.created++
+		m.set(name, []byte(f.value), f.ttl)
+	case string(value) != f.value:
+		return m.s.cfg.skip.disputed
+	case left >= 0 && !m.s.cfg.skip.raise:
+		m.set(name, value, max(left, f.ttl)+2000)
 	}
-	return "read"
+	return true
 }
 
-func describeState(s State) string {
-	if s.Kind == Absent {
-		return "nothing"
+// names is SCAN.
+func (m *simMaster) names() []string {
+	var names []string
+	for name, e := range m.store.entries {
+		if !e.expired(m.wall()) {
+			names = append(names, name)
+		}
 	}
-	return fmt.Sprintf("%q ttl %d", s.Value, s.TTL)
+	slices.Sort(names) // the same in every run
+	return withoutOwn(names)
+}
+
+func (m *simMaster) noteApplied(g *simMessage, given int64) {
+	if g.call.side != nil {
+		return
+	}
+	_, ttl, ok := m.get(simHorizonKey)
+	due := (m.microsAt(g.sent)-m.micros())/1000 + given // of what may be counted on
+	m.executed[g.call.round] = ok && ttl >= due-3
 }

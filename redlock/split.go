@@ -13,7 +13,8 @@ func (f *flight) split(r *round, t *tally, over bool, do *actions) {
 	if !keeper {
 		delay = 2*took + f.jitter(4*took)
 	}
-	if over || f.op == nil || f.followed.Load() || now+delay >= r.voteBy {
+	answers := f.q.opTimeout / 8 // without time for them another try would end as an error
+	if over || f.op == nil || f.followed.Load() || now+delay+answers >= r.voteBy {
 		r.close(do)
 		f.finish(r.heldBySplit(t), do)
 		return
@@ -43,12 +44,30 @@ func (r *round) isKeeper() bool {
 }
 
 // heldBySplit is what a contender is told that gives up a split vote: the key
-// is somebody else's, or about to be.
+// is somebody else's, or about to be. Never that it is its own: what holds the
+// contender's token already, as the leftover of an earlier attempt may, is no
+// majority.
 func (r *round) heldBySplit(t *tally) Outcome {
-	if t.topVote < 0 {
+	i := r.mostInTheWay()
+	if i < 0 {
 		return Outcome{Case: CaseOther, State: State{Kind: Text, TTL: 1}, Parts: make([]State, len(r.table.And))}
 	}
-	return Outcome{Case: r.voteCase(t.topVote), State: r.stateOf(t.topVote, 0, t.need), Parts: r.partsOf(t.topVote, t)}
+	return Outcome{Case: r.voteCase(i), State: r.stateOf(i, 0, t.need), Parts: r.partsOf(i, t)}
+}
+
+// mostInTheWay is a vote that saw what most of those saw that saw something
+// else than the table's token; -1 if there is none.
+func (r *round) mostInTheWay() int {
+	most, vote := 0, -1
+	for i := range r.votes {
+		if !r.counts(i) || r.sawNothing(i) || r.voteCase(i) == CaseMine {
+			continue
+		}
+		if n := r.same(i); n > most {
+			most, vote = n, i
+		}
+	}
+	return vote
 }
 
 // resend asks the masters again that were in a keeper's way. If a removal of
@@ -76,7 +95,7 @@ func (r *round) resend() {
 		again := r.inTheWay()
 		f.mu.Unlock()
 		for i := range r.calls {
-			if again.has(i) && !q.masters[i].Send(&r.calls[i]) {
+			if again.has(i) && !q.send(r.seats, i, &r.calls[i]) {
 				refused.set(i)
 			}
 		}

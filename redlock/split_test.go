@@ -39,11 +39,13 @@ func contend(t *testing.T, seed uint64, n, down int) (took time.Duration) {
 	}
 	for i := range s.cfg.proxies {
 		s.proxies = append(s.proxies, newSimProxy(s, i))
+		s.proxies[i].open()
 	}
 	s.run(time.Second) // everybody votes
 	for i := range down {
 		for _, l := range s.masters[i].links {
-			l.up = false
+			l.blocked = time.Hour
+			l.fail()
 		}
 	}
 	winners, held, failed := 0, 0, 0
@@ -73,4 +75,26 @@ func contend(t *testing.T, seed uint64, n, down int) (took time.Duration) {
 		t.Errorf("seed %d, %d contenders, %d proxies: %d winners, %d held, %d failed", seed, contenders, s.cfg.proxies, winners, held, failed)
 	}
 	return took
+}
+
+// TestALeftoverOfOnesOwnWinsNoSplit: a client that acquires or renews meets, on
+// one of two masters, what an earlier attempt of its own has left behind, and
+// somebody else's lock on the other.
+func TestALeftoverOfOnesOwnWinsNoSplit(t *testing.T) {
+	set := Leaf{Effect: Set, Value: []byte("own"), TTL: 1000}
+	h := newHandDriven(t, 3)
+	h.masters[2].down = "down"
+	op := h.start(Swap{Key: []byte("k"), Token: []byte("own"), HasToken: true, Absent: set, Mine: set})
+	for h.done == 0 {
+		for len(h.masters[0].calls) > 0 {
+			h.mine(0, 500, true)
+		}
+		for len(h.masters[1].calls) > 0 {
+			h.holds(1, "other")
+		}
+		h.pass(time.Millisecond)
+	}
+	if out := op.Outcome; out.Err != nil || out.Applied || out.Case != CaseOther {
+		t.Errorf("got case %d, applied %v, error %v; want CaseOther", out.Case, out.Applied, out.Err)
+	}
 }

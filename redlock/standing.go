@@ -2,9 +2,13 @@ package redlock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
+
+	"github.com/redis/rueidis"
 )
 
 // This file is what the steward sees and changes of an upstream: its record
@@ -13,7 +17,8 @@ import (
 // adopt notes the record that a batch showed, and reports whether admissions
 // must be looked at again. A changed record that still admits this master by
 // the admission in force does not end its vote: what has changed concerns
-// others.
+// others. But the votes of a master that has lost its own are void then: they
+// must not be counted together with one of this batch, or a later one.
 func (u *upstream) adopt(generation uint64, end suffix) bool {
 	l := u.link
 	if !end.ok || generation != l.generation {
@@ -24,12 +29,18 @@ func (u *upstream) adopt(generation uint64, end suffix) bool {
 	if bytes.Equal(end.record, l.record) {
 		return look
 	}
-	r, err := parseRecord(end.record, u.shape.name, u.shape.size, u.place)
-	if err == nil {
-		// If this batch shows a step of the clock, this admission is older.
-		l.lastSeen = max(l.lastSeen, r.Admitted[u.place].Serial)
+	r, err := parseRecord(end.record, u.shape.name)
+	if err != nil || u.in == nil || r.setName() != u.in.set {
+		return true
 	}
-	if err == nil && l.serial > 0 && r.Admitted[u.place] == (admission{l.serial, l.id.String()}) {
+	for place := range u.admitted {
+		if k := u.in.masters[place]; k != nobody && r.deposes(u.admitted, place) {
+			u.quorum.Load().voids.void(k)
+		}
+	}
+	// If this batch shows a step of the clock, this admission is older.
+	l.lastSeen = max(l.lastSeen, r.own().Serial)
+	if l.serial > 0 && r.own() == (admission{l.serial, l.id.String()}) {
 		l.expect(generation, end.record)
 	}
 	return true
@@ -47,6 +58,7 @@ func (u *upstream) view() view {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	v := view{name: u.addr.Address, reason: u.down, stepped: u.link.stepped, lastSeen: u.link.lastSeen,
+		claimed: u.claimed, gap: u.gap, claim: u.claim, claimAge: u.clock.Now() - u.claimSince,
 		steadyAt: u.link.steadyAt, steppedAt: u.link.steppedAt, raw: u.raw}
 	if v.reason == "" {
 		v.reason = connectingReason
@@ -55,16 +67,51 @@ func (u *upstream) view() view {
 		f := u.wire.facts
 		v.open, v.reason, v.generation = true, "", u.wire.generation
 		v.id, v.keys, v.durable = f.id, f.keys, f.durable
+		v.awaits = u.memory.get() > u.clock.Now()
 	}
 	return v
 }
 
-// stand puts a standing into force that was decided from a view.
-func (u *upstream) stand(v *view, s standing) {
+// revoke ends the vote until the next standing.
+func (u *upstream) revoke(reason string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.link.admit(u.link.generation, 0, reason, u.clock.Now())
+}
+
+// stand puts a standing into force that was decided from a view, in a set of
+// masters with these admissions.
+func (u *upstream) stand(v *view, s standing, lost bool, in *seats, admitted []admission) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.in, u.admitted, u.taken = in, admitted, s.taken
+	place := slices.Index(in.masters, u.number)
+	u.member = place >= 0
+	if u.member && admitted[place] != u.claim {
+		u.claim, u.claimSince = admitted[place], u.clock.Now()
+	}
+	if s.serial != u.link.serial && u.wire != nil {
+		u.wire.horizon.forget() // it may have lost it
+	}
+	if s.claim != (admission{}) {
+		u.claimed, u.gap = s.claim.Identity, s.gap
+	}
 	u.link.expect(v.generation, v.raw)
-	u.link.admit(v.generation, s.serial, s.reason)
+	u.link.lost = u.link.lost || lost && v.generation == u.link.generation
+	u.link.admit(v.generation, s.serial, s.reason, u.clock.Now())
+}
+
+// voteEnded reports whether the master's own record says that it is about to
+// leave, or is gone. Until then a proxy that has not seen the other records
+// lately counts its votes.
+func (u *upstream) voteEnded() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.raw == nil {
+		return u.wire != nil
+	}
+	r, err := parseRecord(u.raw, u.shape.name)
+	return err == nil && r.own().Identity == leaving
 }
 
 // stands tells whether there is a connection, and whether it votes or why not.
@@ -90,22 +137,31 @@ return ARGV[2]`
 // write replaces the record on the master, on the connection of the view.
 // first asks for an empty database.
 func (u *upstream) write(v *view, text []byte, first bool) error {
-	u.mu.Lock()
-	w := u.wire
-	u.mu.Unlock()
-	if w == nil || w.generation != v.generation {
+	p, ok := u.peer(v.generation)
+	if !ok {
 		return errNoRedial
 	}
-	condition := ""
+	w, key := p.w, recordKey(u.shape.name)
+	marker := cmp.Or(v.marker, key) // a key that the proxy's user may touch
+	command := w.client.B().Arbitrary("EVAL", recordScript, "2", key, marker).
+		Args(string(v.raw), string(text), v.condition(first)).Build()
+	present, err := w.client.Do(context.Background(), command).AsBytes()
+	return u.wrote(w, v, text, present, err)
+}
+
+// condition is what recordScript is to insist on.
+func (v *view) condition(first bool) string {
 	switch {
 	case first:
-		condition = "empty"
+		return "empty"
 	case v.marker != "":
-		condition = "marked"
+		return "marked"
 	}
-	command := w.client.B().Arbitrary("EVAL", recordScript, "2", recordKey(u.shape.name), v.marker).
-		Args(string(v.raw), string(text), condition).Build()
-	present, err := w.client.Do(context.Background(), command).AsBytes()
+	return ""
+}
+
+// wrote notes the record that is there after text was to be written.
+func (u *upstream) wrote(w *wire, v *view, text, present []byte, err error) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
@@ -122,6 +178,40 @@ func (u *upstream) write(v *view, text []byte, first bool) error {
 		present = nil
 	}
 	u.raw = present
+	if !bytes.Equal(present, text) {
+		return nil // another proxy was ahead, or it was emptied: that has to be looked at before anything votes by it
+	}
 	u.link.expect(w.generation, present)
+	u.link.outdate(v.steppedAt, u.admissionIn(text))
 	return nil
+}
+
+// admissionIn is the serial that a record has for this master.
+func (u *upstream) admissionIn(text []byte) uint64 {
+	r, err := parseRecord(text, u.shape.name)
+	if err != nil {
+		return 0
+	}
+	return r.own().Serial
+}
+
+// hasNoRecord reads the record again, on the connection of the view.
+func (u *upstream) hasNoRecord(v *view) bool {
+	p, ok := u.peer(v.generation)
+	if !ok {
+		return false
+	}
+	w := p.w
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	text, err := w.client.Do(ctx, w.suffix[1]).AsBytes()
+	if err != nil {
+		return rueidis.IsRedisNil(err)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.wire == w {
+		u.raw = text
+	}
+	return false
 }

@@ -63,6 +63,70 @@ func TestRecordThatAnotherProxyChangedIsNotOverwritten(t *testing.T) {
 	awaitVoters(t, c, "123", "")
 }
 
+func TestMasterThatIsEmptyWhenItsRecordIsReplacedDoesNotVote(t *testing.T) {
+	servers := startServers(t, 3)
+	c := openCluster(t, servers...)
+	awaitVoters(t, c, "123", "")
+	u := c.databases[0].steward.ups[0]
+	view := u.view()
+	servers[0].must("FLUSHALL")
+	if err := u.write(&view, []byte("{}"), false); err != nil {
+		t.Fatal(err)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if votes, _ := u.link.votes(); votes && u.link.record == nil {
+		t.Error("it votes without a record")
+	}
+}
+
+func TestFirstStartLooksForRecordsAgain(t *testing.T) {
+	servers := startServers(t, 3)
+	c := openCluster(t, servers...)
+	awaitVoters(t, c, "123", "")
+	s := c.databases[0].steward
+	servers[0].must("FLUSHALL")
+	s.mu.Lock()
+	s.shape.seen = false
+	for _, u := range s.ups { // as if it had connected before another proxy's first start
+		u.mu.Lock()
+		u.raw = nil
+		u.mu.Unlock()
+	}
+	s.mu.Unlock()
+	s.settle(nil)
+	if _, votes, _ := s.ups[0].stands(); votes {
+		t.Error("an emptied master was admitted by a second first start")
+	}
+}
+
+func TestClockStepInvalidatesWhatWasRestoredBefore(t *testing.T) {
+	s := &steward{voids: newVoids(1), restoring: []*restoration{{generation: 1, noticed: 5, done: "resynchronised"}}}
+	for steppedAt, want := range map[time.Duration]string{4: "resynchronised", 6: ""} {
+		views := []view{{generation: 1, steppedAt: steppedAt}}
+		if s.tell(views); views[0].restored != want {
+			t.Errorf("step at %d: %q, want %q", steppedAt, views[0].restored, want)
+		}
+	}
+}
+
+func TestClockStepInvalidatesAnAdmissionThatIsBeingWritten(t *testing.T) {
+	l := newLink(0)
+	generation := l.opened(identity{}, 0, 0, suffix{ok: true})
+	second := int64(time.Second / time.Microsecond)
+	l.judge(generation, 1000, 2000, suffix{timeMicros: 100 * second, ok: true}) // steps at 2000
+	l.outdate(0, 3)                                                             // decided before
+	l.admit(generation, 3, "", 0)
+	if votes, _ := l.votes(); votes {
+		t.Error("it votes by an admission from before the step")
+	}
+	l.outdate(2000, 4)
+	l.admit(generation, 4, "", 0)
+	if votes, reason := l.votes(); !votes {
+		t.Error(reason)
+	}
+}
+
 func TestLargestOpTimeoutIsRecorded(t *testing.T) {
 	servers := startServers(t, 3)
 	c := openCluster(t, servers...)
@@ -85,10 +149,14 @@ func TestLargestOpTimeoutIsRecorded(t *testing.T) {
 	awaitVoters(t, slow, "123", "")
 }
 
-func TestProxyOfAnotherQuorumDoesNotVote(t *testing.T) {
+func TestProxyWithALongerListOrAnotherOrderFollowsTheRecords(t *testing.T) {
 	servers := startServers(t, 5)
 	c := openCluster(t, servers[:3]...)
 	awaitVoters(t, c, "123", "")
-	awaitVoters(t, openCluster(t, servers...), "", "quorum of 3 masters, this proxy knows 5")
-	awaitVoters(t, openCluster(t, servers[1], servers[0], servers[2]), "", "same order everywhere")
+	longer := openCluster(t, servers...)
+	awaitVoters(t, longer, "123", "it is no member of the quorum: REDLOCK MASTERS ADD")
+	mustCycle(t, longer)
+	other := openCluster(t, servers[1], servers[0], servers[2])
+	awaitVoters(t, other, "123", "")
+	mustCycle(t, other)
 }

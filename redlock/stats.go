@@ -15,5 +15,19 @@ type Stats struct {
 	LeftToTTL     atomic.Uint64 // copies, or possible copies, that only their TTL removes
 	Repairs       atomic.Uint64 // copies given to masters that lacked an extended lock
 	LateCopies    atomic.Uint64 // copies created after the deadline of their operation
+	Herded        atomic.Uint64 // acquires answered from somebody else's round
+	NotOwed       atomic.Uint64 // of LeftToTTL, those that were too many to be remembered for a master that is away
 	NoQuorum      atomic.Uint64 // operations answered with an error
+}
+
+// Owed is how many copies are to be looked at on each master when it is back,
+// see stray.go.
+func (q *Quorum) Owed() []int {
+	q.owedLock.Lock()
+	defer q.owedLock.Unlock()
+	owed := make([]int, len(q.owed))
+	for i := range q.owed {
+		owed[i] = len(q.owed[i])
+	}
+	return owed
 }

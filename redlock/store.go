@@ -115,16 +115,27 @@ func (s *store) sweep(now int64, sample int) {
 // now in milliseconds.
 func (s *store) list(now int64, f KeyFilter) (keys []string, err error) {
 	size := 0
+	err = s.each(now, f, func(key string) error {
+		if size += len(key); size > maxKeysSize || len(keys) == maxKeysListed {
+			return ErrTooManyKeys
+		}
+		keys = append(keys, key)
+		return nil
+	})
+	return keys, err
+}
+
+// each gives take the keys of strings that the filter lets through.
+func (s *store) each(now int64, f KeyFilter, take func(key string) error) error {
 	for key, e := range s.entries {
 		if e.expired(now) || !f.matches(key) {
 			continue
 		}
-		if size += len(key); size > maxKeysSize || len(keys) == maxKeysListed {
-			return nil, ErrTooManyKeys
+		if err := take(key); err != nil {
+			return err
 		}
-		keys = append(keys, key)
 	}
-	return keys, nil
+	return nil
 }
 
 // expired is Redis's rule: a key still exists in the millisecond of its expiry.

@@ -1,6 +1,9 @@
 package redlock
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // stray is a copy that may be on a master and may belong to no lock any more:
 //
@@ -19,10 +22,19 @@ type stray struct {
 	window     Window           // of its expiry on the master's clock, or
 	about      [2]time.Duration // in Clock time
 	lost       bool             // wait until the master is back, or has caught up
+	// lostAt is when the connection was lost that the answer was to come over;
+	// 0 if it was not. A master that hangs still executes what it was sent when
+	// it goes on, so until it is back its copy becomes younger.
+	lostAt time.Duration
 	// of is the acquire that may have created the copy. It stays among the
 	// unanswered meanwhile, to be told of operations that may rely on the copy.
 	of      *round
 	touched uint32 // what it had been told when the check began
+	met     bool   // an acquire has begun since that may make one like it; the bucket guards it
+	// late is set if the copy was made after its deadline, until it was seen once
+	// to belong to a lock: a release through another proxy may be under way, and
+	// have passed this master before. That is over an op timeout later.
+	late bool
 }
 
 // owe sees to a stray copy of this round. f.mu is held.
@@ -52,7 +64,7 @@ const maxStrayTTL = 365 * 24 * 3600 * 1000
 
 // maxOwed is how many strays are remembered for one master that is away. What
 // exceeds it is left to its TTL.
-const maxOwed = 32768
+const maxOwed = 16384
 
 // copySkew is how much sooner a copy may expire than the others of its lock,
 // beyond what is known of when they were looked at. It may expire later by as
@@ -73,14 +85,16 @@ func (q *Quorum) owe(s stray) {
 	}
 	q.owedLock.Unlock()
 	if full {
+		q.Stats.NotOwed.Add(1)
 		q.Stats.LeftToTTL.Add(1)
 		s.over()
 	}
 }
 
-// Returned tells the quorum that a master has a connection that may vote, and
-// that nothing can be executed any more that was sent over an earlier one. What
-// the master is owed is seen to, one after the other.
+// Returned tells the quorum that a master has a connection, and that nothing can
+// be executed any more that was sent over an earlier one. It need not vote: a
+// read counts it as unknown then, so what it may be needed for is not removed.
+// What the master is owed is seen to, one after the other.
 func (q *Quorum) Returned(m Master) {
 	for i := range q.masters {
 		if q.masters[i] == m {
@@ -89,11 +103,33 @@ func (q *Quorum) Returned(m Master) {
 	}
 }
 
+// settleOwed sees to what master i is owed. A copy that may have been created
+// until now may be another proxy's, of the same token, that is about to get its
+// majority: it is looked at when that attempt is over.
 func (q *Quorum) settleOwed(i int) {
 	q.owedLock.Lock()
 	list := q.owed[i]
 	q.owed[i] = nil
 	q.owedLock.Unlock()
+	var known, late []stray
+	now := q.clock.Now()
+	for _, s := range list {
+		if s.lostAt == 0 {
+			known = append(known, s)
+			continue
+		}
+		s.about[1] += now - s.lostAt
+		s.lostAt = 0
+		late = append(late, s)
+	}
+	q.checkEach(known)
+	if len(late) > 0 {
+		q.clock.AfterFunc(q.opTimeout, func() { q.checkEach(late) })
+	}
+}
+
+// checkEach checks strays, some at a time.
+func (q *Quorum) checkEach(list []stray) {
 	for chain := range min(owedAtOnce, len(list)) {
 		q.checkAll(list, chain)
 	}
@@ -120,15 +156,23 @@ func (q *Quorum) check(s stray, then func()) {
 	if s.of != nil {
 		s.touched = s.of.overlap.touches.Load()
 	}
+	q.watch(&s)
 	op := &Op{Swap: Swap{Key: s.key, Token: s.token, HasToken: true}}
 	op.Done = func(op *Op) {
 		out := op.Outcome
 		q.Settle(op)
+		defer q.unwatch(&s)
 		switch {
 		case out.Err != nil:
 			q.Stats.LeftToTTL.Add(1)
 		case out.Case != CaseMine:
 			q.remove(&s)
+		case s.late:
+			again := s
+			again.late, again.met = false, false
+			q.clock.AfterFunc(q.opTimeout, func() { q.check(again, func() {}) })
+			then()
+			return
 		}
 		s.over()
 		then()
@@ -136,10 +180,29 @@ func (q *Quorum) check(s stray, then func()) {
 	q.Start(op, 0)
 }
 
+// watch has a stray be told of acquires that begin, while it is checked.
+func (q *Quorum) watch(s *stray) {
+	b := q.bucket(s.key)
+	b.mu.Lock()
+	b.checks = append(b.checks, s)
+	b.mu.Unlock()
+}
+
+func (q *Quorum) unwatch(s *stray) {
+	b := q.bucket(s.key)
+	b.mu.Lock()
+	b.checks = slices.DeleteFunc(b.checks, func(c *stray) bool { return c == s })
+	b.mu.Unlock()
+}
+
 // remove sends the removal, unless somebody may have begun to rely on the copy
-// since the check.
+// since the check, or to make one with the same token: one that is not answered
+// everywhere yet, or has begun since. What is sent later is executed later.
 func (q *Quorum) remove(s *stray) {
-	if s.of != nil && s.touched != s.of.overlap.touches.Load() {
+	b := q.bucket(s.key)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s.of != nil && s.touched != s.of.overlap.touches.Load() || s.met || b.acquires.mayMake(s) {
 		q.Stats.UndoCancelled.Add(1)
 		q.Stats.LeftToTTL.Add(1)
 		return
@@ -155,29 +218,52 @@ func (q *Quorum) remove(s *stray) {
 }
 
 // removed records the end of a removal. One that could not be sent, because
-// the master's queue was full or its connection gone, is owed again.
+// the master's queue was full or its connection gone, or that got lost with it,
+// is owed again.
 func (q *Quorum) removed(s stray, a Answer) {
-	if a.Status == Unsent {
+	if a.Status == Unsent || a.Status == Lost {
 		q.owe(s)
 		return
 	}
 	q.countUndone(a)
 }
 
+// oweUnanswered sees to the copy that master i may create, or has created, where
+// no answer will come. r.f.mu is held.
+func (r *round) oweUnanswered(i int, c piece, do *actions) {
+	r.owe(stray{master: r.seats.masters[i], key: c.key, token: c.value,
+		about: r.aboutUnanswered(c.ttl), lost: true, lostAt: max(r.f.q.clock.Now(), 1)}, do)
+}
+
+// lostAnswer sees to the copies of an acquire that was granted without the
+// answer of master i, as that got lost: the lock may be released before the
+// master is back.
+func (r *round) lostAnswer(i int, do *actions) {
+	if r.f.class != classAcquire || r.votes[i].Status != Lost {
+		return
+	}
+	for k := range r.table.keys() {
+		if c, _, possible := r.piece(i, k); possible {
+			r.oweUnanswered(i, c, do)
+		}
+	}
+}
+
 // late looks at an answer that came after the grant. The lock may have been
 // released since: by another proxy, or by an operation that waits behind this
 // one for a slow master, and may be too late there itself.
 func (r *round) late(i int, do *actions) {
+	r.lostAnswer(i, do)
 	q := r.f.q
 	now := q.clock.Now()
 	behind := r.overlap.removed.Load() && now > r.started+q.opTimeout/4
-	if now <= r.f.deadline && !behind {
+	if now <= r.f.deadline && !behind || q.off.late {
 		return
 	}
 	for k := range r.table.keys() {
 		if c, created, _ := r.piece(i, k); created {
 			q.Stats.LateCopies.Add(1)
-			r.owe(stray{master: i, key: c.key, token: c.value, window: c.window}, do)
+			r.owe(stray{master: r.seats.masters[i], key: c.key, token: c.value, window: c.window, late: true}, do)
 		}
 	}
 }
@@ -200,10 +286,14 @@ func (r *round) missed(i int, do *actions) {
 	if !r.removed || a.Status != Unsent && a.Status != Lost && (a.Status != Failed || a.Reason != ReasonTooLate) {
 		return
 	}
+	if r.seats.masters[i] == nobody {
+		r.f.q.Stats.LeftToTTL.Add(1)
+		return
+	}
 	for k := range r.table.keys() {
 		p := r.table.part(k)
 		if about, ok := r.aboutReleased(k); ok && p.HasToken && p.Mine.Effect == Delete {
-			do.owe(stray{master: i, key: p.Key, token: p.Token, about: about, lost: a.Status == Lost})
+			do.owe(stray{master: r.seats.masters[i], key: p.Key, token: p.Token, about: about, lost: a.Status == Lost})
 		}
 	}
 }

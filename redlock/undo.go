@@ -20,22 +20,21 @@ func (r *round) undoKey(i, k int, do *actions) {
 	q := r.f.q
 	c, created, possible := r.piece(i, k)
 	switch {
-	case !possible:
+	case !possible || q.off.undo:
 		return
 	case q.off.carefulUndo:
 		c.window = Window{}
 		r.sendUndo(i, c, do)
 		return
 	case r.votes[i].Status == Lost:
-		r.owe(stray{master: i, key: c.key, token: c.value,
-			about: r.aboutUnanswered(c.ttl), lost: true}, do)
+		r.oweUnanswered(i, c, do)
 		return
 	case !created:
 		return
 	case r.overlap.renewed.Load() && !q.off.window:
 		// Somebody may rely on it; if so, a majority has it.
 		q.Stats.UndoCancelled.Add(1)
-		r.owe(stray{master: i, key: c.key, token: c.value, window: c.window}, do)
+		r.owe(stray{master: r.seats.masters[i], key: c.key, token: c.value, window: c.window}, do)
 		return
 	case q.off.window:
 		c.window = Window{}
@@ -53,12 +52,12 @@ func (r *round) aboutUnanswered(ttl int64) [2]time.Duration {
 func (r *round) sendUndo(i int, c piece, do *actions) {
 	r.f.q.Stats.UndoSent.Add(1)
 	r.undos++
-	do.send(i, &Call{
+	do.send(r.seats.masters[i], &Call{
 		Table: removalOf(c.key, c.value), Window: c.window,
 		Deadline: r.f.q.clock.Now() + undoTimeout,
 		side: func(a Answer) {
 			if a.Status == Unsent {
-				r.f.q.owe(stray{master: i, key: c.key, token: c.value, window: c.window, lost: true})
+				r.f.q.owe(stray{master: r.seats.masters[i], key: c.key, token: c.value, window: c.window, lost: true})
 			}
 			r.undone(a)
 		},
@@ -89,5 +88,7 @@ func (q *Quorum) countUndone(a Answer) {
 		q.Stats.LeftToTTL.Add(1)
 	case a.Applied:
 		q.Stats.Undone.Add(1)
+	case a.Mine: // the token is there, with another expiry time
+		q.Stats.LeftToTTL.Add(1)
 	}
 }

@@ -19,12 +19,12 @@ const (
 // upstream is a [Master] that is a real server, in one database: one
 // connection at a time, kept by a supervisor, and the worker that uses it.
 type upstream struct {
-	addr  MasterAddr
-	db    int
-	place int // among the masters of the quorum, from 0
-	shape electorate
-	clock Clock
-	log   *slog.Logger
+	addr   MasterAddr
+	db     int
+	number int // among the masters of this proxy
+	shape  electorate
+	clock  Clock
+	log    *slog.Logger
 	// changed is called, without locks, when admissions must be looked at again.
 	changed func()
 	// quorum is told when the master is back.
@@ -40,23 +40,46 @@ type upstream struct {
 	refusing atomic.Bool // no connection, and known why
 	ready    atomic.Bool // the steward has looked at it and the others; until then calls wait
 	memory   horizon     // the furthest horizon ever seen there
+	longest  horizon     // the longest TTL of a horizon ever seen there
+	// restoring is set while it is given its locks back or their end is awaited,
+	// and votesAt the Clock time at which it then votes at the latest, 0 if that
+	// is not known.
+	restoring atomic.Bool
+	votesAt   atomic.Int64
 
 	mu     sync.Mutex
 	link   *link
 	wire   *wire  // nil: no connection
 	down   string // why there is none; empty while the first one is being opened
 	raw    []byte // the record as last seen
-	old    previous
-	facts  *facts // of the last connection
-	unread map[string]bool
-	count  tallyOfFailures
-	took   time.Duration // moving average of a batch
-	lastAt time.Duration // when the last batch ended
+	in     *seats // in force
+	member bool   // of that set
+	// admitted is by place what was last decided, not to be changed. taken is
+	// set while another server has this one's place.
+	admitted []admission
+	taken    bool
+	// claimed is the Identity of the last claim that this proxy made for what is
+	// at the address, gap why, and claim the admission of the place since a Clock
+	// time.
+	claimed    string
+	gap        string
+	claim      admission
+	claimSince time.Duration
+	old        previous
+	facts      *facts // of the last connection
+	unread     map[string]bool
+	count      tallyOfFailures
+	took       time.Duration // moving average of a batch
+	lastAt     time.Duration // when the last batch ended
 }
 
 // horizonPeriod is how often the horizon is read, for those that other proxies
 // raise.
 const horizonPeriod = time.Second
+
+// redialPeriod is how often an address is looked up and dialled again that leads
+// to a server whose place another one has.
+const redialPeriod = 5 * time.Second
 
 // closedReason is why a connection ends that nobody needs any more.
 const closedReason = "closed"
@@ -267,6 +290,7 @@ func (u *upstream) look(conn *wire) {
 	}
 	if waits > answerTimeout {
 		conn.lose(fmt.Sprintf("no answer for %v", waits.Round(time.Millisecond)))
+		return // what was sent over it may still be executed: the master is not back
 	}
 	if waits > watchPeriod {
 		u.refuse(u.worker.queue.expired(now), "no answer in time")
@@ -274,8 +298,14 @@ func (u *upstream) look(conn *wire) {
 	u.mu.Lock()
 	idle := now - u.lastAt
 	votes, _ := u.link.votes()
+	elsewhere := u.taken && now-conn.facts.received > redialPeriod
 	u.mu.Unlock()
-	if q := u.quorum.Load(); q != nil && votes {
+	if elsewhere {
+		conn.lose(reasonTaken)
+		return
+	}
+	// A master that is being resynchronised waits for its leftovers to go away.
+	if q := u.quorum.Load(); q != nil && (votes || q.Ready()) {
 		q.Returned(u)
 	}
 	if waits < watchPeriod && now-u.horizonAt > horizonPeriod {
@@ -299,12 +329,17 @@ func (u *upstream) connection() (*wire, string) {
 }
 
 // present is what a batch has to know: the master's clock, the drift allowed,
-// and whether the master votes.
+// and whether the master votes. If all that is known of the clock took longer
+// than an op timeout to be told, it is taken for one of those that it may be which
+// show less: nothing is executed, and no copy removed, on account of a time later
+// than an op timeout behind the one that is meant.
 func (u *upstream) present() (clock clockOffset, drift int64, votes bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	votes, _ = u.link.votes()
-	return u.link.clock, u.link.drift, votes
+	clock = u.link.clock
+	clock.hi = min(clock.hi, clock.lo+time.Duration(u.shape.opTimeout)*time.Millisecond)
+	return clock, u.link.drift, votes
 }
 
 // refuse delivers calls that were not sent.
@@ -319,19 +354,31 @@ func (u *upstream) unsent(c *Call, why string) {
 	c.Deliver(Answer{Status: Unsent, Reason: why})
 }
 
-// judge decides whether the answers of a batch vote, and completes them.
-func (u *upstream) judge(conn *wire, answers []Answer, ttls []int64, sent, received time.Duration, end suffix) {
+// judge decides whether the answers of a batch vote, and completes them. It
+// returns whether what the batch has read counts, too. Answers do not if the
+// master did not vote when the batch was made: the horizon was not raised for
+// them then.
+func (u *upstream) judge(conn *wire, calls []*Call, voted bool, answers []Answer, ttls []int64, sent, received time.Duration, end suffix) (votes bool) {
 	u.mu.Lock()
 	u.lastAt = received
 	u.took += (received - sent - u.took) / 8
+	if u.link.replaced(end) && conn.generation == u.link.generation {
+		conn.lose(reasonReplaced)
+	}
 	look := u.adopt(conn.generation, end)
 	_, before := u.link.votes()
 	votes, reason := u.link.judge(conn.generation, sent, received, end)
 	_, after := u.link.votes()
+	if votes && !voted {
+		votes, reason = false, "admitted meanwhile"
+	}
 	for i := range answers {
 		a := &answers[i]
 		if a.Status == Answered {
-			a.Votes, a.Reason = votes, reason
+			a.Votes, a.Reason, a.Moved = votes, reason, isMoving(reason)
+			if votes && calls[i].round != nil {
+				a.Votes, a.Reason = u.link.counts(calls[i].round.started)
+			}
 			if ttls[i] > 0 {
 				a.Expiry = u.link.expiry(sent, received, end, ttls[i])
 			}
@@ -349,4 +396,5 @@ func (u *upstream) judge(conn *wire, answers []Answer, ttls []int64, sent, recei
 	if look || before != after {
 		u.changed()
 	}
+	return votes
 }

@@ -18,7 +18,7 @@ type facts struct {
 	dialect  dialect
 	clientID string // of this connection, empty if not told
 	keys     int64  // in the database, -1 if unknown
-	durable  bool   // persists every write before it answers
+	durable  bool   // persists every write before it answers, and always did
 	end      suffix // TIME and record
 	sent     time.Duration
 	received time.Duration
@@ -53,14 +53,21 @@ func verify(conn net.Conn, addr *MasterAddr, db int, key string, old previous, n
 	if err := f.readInfo(info); err != nil {
 		return nil, err
 	}
+	f.id.replication = replicationOf(replies[0].text)
 	f.clientID = f.known("CLIENT ID", replies[1])
 	if err := f.readRest(r, key, old, now); err != nil {
 		return nil, err
 	}
-	f.durable = f.durable && info["aof_enabled"] == "1"
+	f.durable = f.durable && info["aof_enabled"] == "1" && !wasReplica(info)
 	f.warning = evictionWarning(info)
 	f.evicted, _ = strconv.ParseInt(info["evicted_keys"], 10, 64)
 	return f, nil
+}
+
+// wasReplica reports whether the server has followed another one in this life:
+// then its data may be behind what the master in this place had promised.
+func wasReplica(info map[string]string) bool {
+	return strings.Trim(info["master_replid2"], "0") != "" || info["second_repl_offset"] != "-1"
 }
 
 // login authenticates and selects the database.
@@ -102,7 +109,7 @@ func (f *facts) readInfo(info map[string]string) error {
 	case info["run_id"] == "" || info["master_replid"] == "":
 		return errors.New("INFO does not show run_id and master_replid, which tell one life of a master from the next")
 	}
-	f.id = identity{run: info["run_id"], replication: info["master_replid"]}
+	f.id.run = info["run_id"]
 	f.version = "Redis " + info["redis_version"]
 	if v := info["valkey_version"]; v != "" {
 		f.version = "Valkey " + v
@@ -123,6 +130,7 @@ func (f *facts) readRest(r *rawConn, key string, old previous, now func() time.D
 	commands := [][]string{
 		{"SCRIPT", "LOAD", swapScript},
 		{"SCRIPT", "LOAD", canonicalScript},
+		{"SCRIPT", "LOAD", canonicalManyScript},
 		{"DBSIZE"},
 		{"CONFIG", "GET", "appendfsync"},
 		{"CONFIG", "GET", "no-appendfsync-on-rewrite"},
@@ -143,20 +151,22 @@ func (f *facts) readRest(r *rawConn, key string, old previous, now func() time.D
 	if err != nil {
 		return err
 	}
-	if replies[0].isError() || replies[1].isError() {
-		return fmt.Errorf("SCRIPT LOAD: %s", replies[0].text)
+	scripts, replies := replies[:3], replies[3:]
+	for _, loaded := range scripts {
+		if loaded.isError() {
+			return fmt.Errorf("SCRIPT LOAD: %s", loaded.text)
+		}
 	}
-	f.dialect.sha = replies[0].text
+	f.dialect.sha = scripts[0].text
 	if f.dialect.setNXGet {
-		f.dialect.canonical = replies[1].text
+		f.dialect.canonical, f.dialect.canonicalMany = scripts[1].text, scripts[2].text
 	}
-	replies = replies[1:]
-	if size := f.known("DBSIZE", replies[1]); size != "" {
+	if size := f.known("DBSIZE", replies[0]); size != "" {
 		f.keys, _ = strconv.ParseInt(size, 10, 64)
 	}
-	fsync, rewrite := f.known("CONFIG", replies[2]), f.known("CONFIG", replies[3])
+	fsync, rewrite := f.known("CONFIG", replies[1]), f.known("CONFIG", replies[2])
 	f.durable = fsync == "appendfsync always" && rewrite == "no-appendfsync-on-rewrite no"
-	return f.readEnd(replies[5], replies[6])
+	return f.readEnd(replies[4], replies[5])
 }
 
 func (f *facts) readEnd(clock, rec reply) error {
@@ -187,6 +197,28 @@ func (f *facts) known(what string, r reply) string {
 	f.unread = append(f.unread, what+": "+r.text)
 	return ""
 }
+
+// replicationOf is what INFO replication tells of a master's past as a replica,
+// empty for a replica. A promotion keeps the id of the server that was followed,
+// and where that ended. (The server's own replication id tells as much, but it
+// also changes when the first replica is attached, and when the last one has been
+// gone for an hour.)
+func replicationOf(info string) string {
+	if !strings.Contains(info, "role:master\r\n") {
+		return ""
+	}
+	_, offset, _ := strings.Cut(info, "\r\nsecond_repl_offset:")
+	offset, _, _ = strings.Cut(offset, "\r\n")
+	if offset == "-1" {
+		return neverReplica
+	}
+	_, followed, _ := strings.Cut(info, "\r\nmaster_replid2:")
+	return offset + "-" + followed[:min(len(followed), 8)]
+}
+
+// neverReplica is the replication of a server that was no replica in this life,
+// or long ago.
+const neverReplica = "original"
 
 // parseInfo reads the lines "field:value" of INFO.
 func parseInfo(text string) map[string]string {

@@ -32,13 +32,19 @@ type wire struct {
 	generation uint64
 	client     rueidis.Client
 	facts      *facts
-	// The end of every batch, prepared once.
-	time, record rueidis.Completed
+	// suffix is the end of every batch, prepared once; see readSuffix.
+	suffix []rueidis.Completed
+	// checked is when the last batch was sent that ended with all of it; of the
+	// worker alone.
+	checked time.Duration
+	// apart is set when calls must not be combined any more: this proxy's user may
+	// not touch every key; of the worker alone.
+	apart bool
 	// reload is set when the server forgot our script.
 	reload atomic.Bool
 	// horizon is how far the horizon on the master is known to reach.
-	horizon     horizon
-	horizonRead atomic.Bool // it was read from the master
+	horizon       horizon
+	horizonReadAt atomic.Int64 // Clock time it was last asked for, of a master that had lost nothing
 
 	conn net.Conn
 	once sync.Once
@@ -85,8 +91,9 @@ func secure(ctx context.Context, conn net.Conn, addr *MasterAddr) (net.Conn, err
 	if addr.TLS == nil {
 		return conn, nil
 	}
-	config := addr.TLS.Clone()
+	config := addr.TLS()
 	if config.ServerName == "" {
+		config = config.Clone()
 		config.ServerName, _, _ = net.SplitHostPort(addr.Address)
 	}
 	secured := tls.Client(conn, config)
@@ -131,8 +138,11 @@ func open(conn net.Conn, addr *MasterAddr, db int, key string, old previous, now
 	if err != nil {
 		return nil, err
 	}
-	w.time = w.client.B().Arbitrary("TIME").Build().Pin()
-	w.record = w.client.B().Arbitrary("GET", key).Build().Pin()
+	w.suffix = []rueidis.Completed{
+		w.client.B().Arbitrary("TIME").Build().Pin(),
+		w.client.B().Arbitrary("GET", key).Build().Pin(),
+		w.client.B().Arbitrary("INFO", "replication").Build().Pin(),
+	}
 	return w, nil
 }
 
@@ -161,4 +171,12 @@ type lostSignal struct {
 func (l lostSignal) Close() error {
 	l.w.lose("connection lost")
 	return nil
+}
+
+// ending is the end of a batch, whole or without its last command.
+func (w *wire) ending(whole bool) []rueidis.Completed {
+	if whole {
+		return w.suffix
+	}
+	return w.suffix[:len(w.suffix)-1]
 }

@@ -27,15 +27,21 @@ type worker struct {
 	// Only the worker's goroutine uses these.
 	taken    []*Call
 	batch    []*Call
+	sizes    []int // how many calls of the batch each command takes
 	commands []rueidis.Completed
 	answers  []Answer
 	ttls     []int64 // that the calls of the batch gave their keys
 	enc      encoder
+	seen     keySet  // see combine
+	behind   []*Call // see combine
 	unloaded []*Call // to be sent again, see unload
 	raise    int64   // TTL of the horizon that the batch raises, 0 for none
+	voted    bool    // the master voted when the batch was encoded
 }
 
-func newWorker(up *upstream) *worker { return &worker{up: up, queue: newCallQueue()} }
+func newWorker(up *upstream) *worker {
+	return &worker{up: up, queue: newCallQueue(), seen: newKeySet()}
+}
 
 // probe makes the worker send the end of a batch if it has nothing else.
 func (w *worker) probe() {
@@ -80,37 +86,52 @@ func (w *worker) send(conn *wire, probing bool) {
 	}
 }
 
-// unload takes calls out of the batch that certainly were not executed because
-// the server did not know our script: it is loaded again, and they are sent
-// once more. Not those that another call on the same key has followed.
+// unload takes calls out of the batch that certainly were not executed and are to
+// be sent once more: because the server did not know our script, which is loaded
+// again, or because one of the calls combined to a command is of a key that this
+// proxy's user may not touch. Not those that another call on the same key has
+// followed, and none if the script was loaded in this very batch: something else
+// is wrong then.
 func (w *worker) unload(reload bool) {
-	if reload {
-		return // it was loaded in this very batch: something else is wrong
-	}
 	kept := 0
 	for i, c := range w.batch {
-		if w.answers[i].Reason == reasonNoScript && !w.followed(i) {
+		if !reload && w.skipped(i) && !w.followed(i) {
 			w.unloaded = append(w.unloaded, c)
 			continue
 		}
 		w.batch[kept], w.answers[kept], w.ttls[kept] = c, w.answers[i], w.ttls[i]
+		if w.answers[kept].Reason == reasonApart {
+			w.answers[kept].Reason = reasonNoPermission
+		}
 		kept++
 	}
 	clear(w.batch[kept:])
 	w.batch, w.answers, w.ttls = w.batch[:kept], w.answers[:kept], w.ttls[:kept]
 }
 
+// skipped reports whether the ith call was not executed for a reason that need
+// not be there the next time.
+func (w *worker) skipped(i int) bool {
+	reason := w.answers[i].Reason
+	return reason == reasonNoScript || reason == reasonApart
+}
+
 // followed reports whether a call was executed behind the ith on one of its keys.
 func (w *worker) followed(i int) bool {
 	for j := i + 1; j < len(w.batch); j++ {
-		if w.answers[j].Reason != reasonNoScript && w.batch[i].Table.shares(w.batch[j].Table) {
+		if !w.skipped(j) && w.batch[i].Table.shares(w.batch[j].Table) {
 			return true
 		}
 	}
 	return false
 }
 
-const reasonNoScript = "NOSCRIPT"
+const (
+	reasonNoScript     = "NOSCRIPT"
+	reasonNoPermission = "NOPERM"
+	// reasonApart is that of calls combined with others, one of which gave it.
+	reasonApart = "NOPERM, combined"
+)
 
 // exchange sends one batch, waits for its answers as long as the connection
 // lives, and delivers them.
@@ -127,23 +148,33 @@ func (w *worker) exchange(conn *wire, calls []*Call, probing bool) {
 		conn.reload.Store(reload)
 		return
 	}
-	w.commands = append(w.commands, conn.time, conn.record)
+	whole := sent-conn.checked > checkPeriod
+	w.commands = append(w.commands, conn.ending(whole)...)
 	w.sentAt.Store(max(int64(sent), 1))
 	results := conn.client.DoMulti(context.Background(), w.commands...)
-	w.sentAt.Store(0)
 	received := u.clock.Now()
 
-	end := readSuffix(results[len(results)-2:])
-	if w.raise > 0 && results[ahead-1].Error() == nil {
-		conn.horizon.raise(sent + time.Duration(w.raise)*time.Millisecond)
-		u.memory.raise(received + time.Duration(w.raise)*time.Millisecond)
+	end := readSuffix(results[len(results)-len(conn.ending(whole)):])
+	switch {
+	case whole && end.ok:
+		conn.checked = sent
+	case !whole && received-conn.checked <= checkHolds:
+		end.replication = conn.facts.id.replication
+	case !whole && end.ok: // it took long
+		end = readSuffix(conn.client.DoMulti(context.Background(), conn.suffix...))
+		received = u.clock.Now()
 	}
-	w.decode(conn, results[ahead:])
+	w.sentAt.Store(0)
+	if w.raise > 0 && results[ahead-1].Error() == nil {
+		u.raised(conn, w.raise, sent, received)
+	}
 	results = results[ahead:]
-	if conn.reload.Load() {
+	apart := conn.apart
+	w.decode(conn, results)
+	if conn.reload.Load() || conn.apart && !apart {
 		w.unload(reload)
 	}
-	u.judge(conn, w.answers, w.ttls, sent, received, end)
+	u.judge(conn, w.batch, w.voted, w.answers, w.ttls, sent, received, end)
 	for i, c := range w.batch {
 		c.Deliver(w.answers[i])
 	}
@@ -158,17 +189,17 @@ func (w *worker) exchange(conn *wire, calls []*Call, probing bool) {
 // how many commands come ahead of them.
 func (w *worker) encode(conn *wire, calls []*Call, now time.Duration, reload bool) (ahead int) {
 	w.batch, w.commands = w.batch[:0], w.commands[:0]
+	w.enc.begin()
 	w.enc.builder = conn.client.B()
-	votes := false
-	w.enc.offset, w.enc.ppm, votes = w.up.present()
+	w.enc.offset, w.enc.ppm, w.voted = w.up.present()
 	if reload {
-		for _, script := range [...]string{swapScript, canonicalScript} {
+		for _, script := range [...]string{swapScript, canonicalScript, canonicalManyScript} {
 			w.commands = append(w.commands, conn.client.B().Arbitrary("SCRIPT", "LOAD", script).Build())
 		}
 	}
 	longest := int64(0)
 	for _, c := range calls {
-		if !votes {
+		if !w.voted {
 			break // nothing is granted by it
 		}
 		longest = max(longest, c.Table.longestTTL())
@@ -185,8 +216,17 @@ func (w *worker) encode(conn *wire, calls []*Call, now time.Duration, reload boo
 			c.Deliver(Answer{Status: Unsent, Reason: "no longer wanted"})
 		default:
 			w.batch = append(w.batch, c)
-			w.commands = append(w.commands, w.enc.encode(c, &conn.facts.dialect))
 		}
+	}
+	w.combine(conn)
+	rest := w.batch
+	for _, n := range w.sizes {
+		if n == 1 {
+			w.commands = append(w.commands, w.enc.encode(rest[0], &conn.facts.dialect))
+		} else {
+			w.commands = append(w.commands, w.enc.canonicalMany(rest[:n], &conn.facts.dialect))
+		}
+		rest = rest[n:]
 	}
 	return ahead
 }
@@ -194,19 +234,29 @@ func (w *worker) encode(conn *wire, calls []*Call, now time.Duration, reload boo
 // decode reads the results of the batch.
 func (w *worker) decode(conn *wire, results []rueidis.RedisResult) {
 	w.answers, w.ttls = w.answers[:0], w.ttls[:0]
-	for i, c := range w.batch {
-		a, ttl := decode(c, &conn.facts.dialect, &results[i])
-		switch {
-		case a.Status == Lost && errors.Is(results[i].NonRedisError(), errNoRedial):
-			a.Status = Unsent
-		case a.Status == Lost:
-			conn.lose("connection lost")
-		case a.Status == Failed && a.Reason == reasonNoScript:
-			conn.reload.Store(true)
-		case a.Status == Failed && endsVerification(a.Reason):
-			conn.lose(a.Reason)
+	for i, n := range w.sizes {
+		unsent := errors.Is(results[i].NonRedisError(), errNoRedial)
+		add := func(a Answer, ttl int64) {
+			switch {
+			case a.Status == Lost && unsent:
+				a.Status = Unsent
+			case a.Status == Lost:
+				conn.lose("connection lost")
+			case a.Status == Failed && a.Reason == reasonNoScript:
+				conn.reload.Store(true)
+			case a.Status == Failed && a.Reason == reasonNoPermission && n > 1:
+				conn.apart, a.Reason = true, reasonApart
+			case a.Status == Failed && endsVerification(a.Reason):
+				conn.lose(a.Reason)
+			}
+			w.answers, w.ttls = append(w.answers, a), append(w.ttls, ttl)
 		}
-		w.answers, w.ttls = append(w.answers, a), append(w.ttls, ttl)
+		calls := w.batch[len(w.answers):][:n]
+		if n > 1 {
+			decodeCanonicalMany(calls, &results[i], add)
+		} else {
+			add(decode(calls[0], &conn.facts.dialect, &results[i]))
+		}
 	}
 }
 
@@ -220,13 +270,30 @@ func endsVerification(code string) bool {
 	return false
 }
 
-// readSuffix reads the answers to TIME and GET record.
+// INFO is by far the dearest command of a batch, and for one caller each batch is
+// one operation. So it is left out while the last one was just before: to be made
+// a replica, to get another server's data, by a process that has to be forked
+// there, and to be promoted again takes a server longer than checkHolds.
+const (
+	checkPeriod = time.Millisecond
+	checkHolds  = 2 * time.Millisecond
+)
+
+// readSuffix reads the answers to TIME, GET record and, if it was asked for, INFO
+// replication.
 func readSuffix(results []rueidis.RedisResult) suffix {
 	clock, err := results[0].AsIntSlice()
 	if err != nil || len(clock) != 2 {
 		return suffix{}
 	}
 	end := suffix{timeMicros: clock[0]*1e6 + clock[1], ok: true}
+	if len(results) > 2 {
+		info, err := results[2].ToString()
+		if err != nil {
+			return suffix{}
+		}
+		end.replication = replicationOf(info)
+	}
 	text, err := results[1].ToString()
 	switch {
 	case err == nil:

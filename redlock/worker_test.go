@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +23,7 @@ func startMany(t *testing.T, c *Cluster, deadline time.Duration, swaps ...Swap) 
 	done.Add(len(ops))
 	for i := range ops {
 		ops[i].Swap = swaps[i]
+		ops[i].Ordered = true // as of one connection
 		ops[i].Done = func(*Op) { done.Done() }
 		q.Start(&ops[i], q.Now()+deadline)
 	}
@@ -50,9 +52,9 @@ func TestWorkersKeepTheOrderOfAKey(t *testing.T) {
 }
 
 func TestQueuesAreBounded(t *testing.T) {
-	u := &upstream{link: newLink(0), count: make(tallyOfFailures), wire: &wire{}}
+	u := &upstream{clock: SystemClock(), link: newLink(0), count: make(tallyOfFailures), wire: &wire{}}
 	u.worker = newWorker(u) // not running
-	u.link.admit(u.link.opened(life1, 0, 0, ends(0)), 1, "")
+	u.link.admit(u.link.opened(life1, 0, 0, ends(0)), 1, "", 0)
 	call := &Call{Table: &Swap{Key: []byte("k")}}
 	for i := range queueLimit {
 		if !u.Send(call) {
@@ -170,10 +172,40 @@ func TestAScriptThatMastersForgotIsLoadedAgainAtOnce(t *testing.T) {
 		for _, s := range servers {
 			do(t, s.client(), "SCRIPT", "FLUSH")
 		}
-		for i, out := range startMany(t, c, 5*time.Second, lockSwap("k", "a"), unlockSwap("k", "a")) {
-			if out.Err != nil || !out.Applied {
-				t.Fatalf("operation %d: %+v", i, out)
+		for _, keys := range []int{1, 2 * combineFrom} {
+			var swaps []Swap
+			for i := range keys {
+				swaps = append(swaps, lockSwap(fmt.Sprint(i), "a"))
+			}
+			for i := range keys {
+				swaps = append(swaps, unlockSwap(fmt.Sprint(i), "a"))
+			}
+			for i, out := range startMany(t, c, 5*time.Second, swaps...) {
+				if out.Err != nil || !out.Applied {
+					t.Fatalf("operation %d of %d: %+v", i, len(swaps), out)
+				}
+			}
+			for _, s := range servers {
+				do(t, s.client(), "SCRIPT", "FLUSH")
 			}
 		}
+	}
+}
+
+// TestALateReleaseIsVoidHoweverLittleIsKnownOfTheClock: within two op timeouts
+// after it began, which clients are told to wait before they use its token again.
+func TestALateReleaseIsVoidHoweverLittleIsKnownOfTheClock(t *testing.T) {
+	const opTimeout, offset = 50 * time.Millisecond, time.Hour
+	u := &upstream{clock: SystemClock(), link: newLink(0), shape: electorate{opTimeout: opTimeout.Milliseconds()}, count: make(tallyOfFailures)}
+	u.link.admit(u.link.opened(life1, 0, 800*time.Millisecond, ends(offset+400*time.Millisecond)), 1, "", 0)
+	e := encoder{}
+	e.offset, e.ppm, _ = u.present()
+	swap := unlockSwap("k", "t")
+	started := time.Second
+	limit, _ := strconv.ParseInt(e.notAfter(&Call{Table: &swap, Deadline: started + opTimeout}), 10, 64)
+	latest := time.Duration(limit) * time.Millisecond // on the master's clock, which may be as far behind as it can
+	began := time.Duration(ends(offset-400*time.Millisecond).timeMicros)*time.Microsecond + started
+	if latest > began+2*opTimeout || latest < began {
+		t.Errorf("it may be executed %v after it began", latest-began)
 	}
 }

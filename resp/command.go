@@ -25,6 +25,9 @@ type Env struct {
 	// Receivers tells how many clients subscribe to a channel, which PUBLISH
 	// returns in scripts; nil: none.
 	Receivers func(channel []byte) int64
+	// Forbids tells why the client may not run a command that a script of it
+	// calls, in the text of Redis's error; empty: it may. nil: it may run all.
+	Forbids func(args [][]byte) (errText string)
 }
 
 // Kind is what a lock command is for. Its String is the label in metrics.

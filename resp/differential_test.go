@@ -139,7 +139,7 @@ func compareAll(t *testing.T, addr string, commands [][]string, used []int) {
 }
 
 // compareChunk runs some commands on each state.
-func compareChunk(t *testing.T, conn *realRedis, proto int, chunk [][]string) (all []*comparison) {
+func compareChunk(t testing.TB, conn *realRedis, proto int, chunk [][]string) (all []*comparison) {
 	var pipeline [][]string
 	for _, args := range chunk {
 		for _, start := range startStates {
@@ -190,7 +190,7 @@ func realResult(replies []string) result {
 }
 
 // run is the command through the recognisers.
-func (c *comparison) run(t *testing.T) result {
+func (c *comparison) run(t testing.TB) result {
 	now := time.Now().UnixMilli()
 	m := &oneMaster{now: func() int64 { return now }, keys: map[string]heldKey{
 		"second": {redlock.Text, "2", 0},

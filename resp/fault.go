@@ -3,6 +3,7 @@ package resp
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 )
 
 // ProtocolError says that a client broke the protocol or a limit. [Guard.Read]
@@ -48,3 +49,20 @@ var (
 	errTLS    = fmt.Errorf("%w: it began a TLS handshake, but this port does not use TLS", ErrNotRedis)
 	errBinary = fmt.Errorf("%w: it sent binary data", ErrNotRedis)
 )
+
+// PanicError is a panic that was contained to one connection. It is a fault of
+// this package.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+// panicked makes an error of a panic, and the end of the connection.
+func (g *Guard) panicked(err *error) {
+	if value := recover(); value != nil {
+		g.fault = &PanicError{Value: value, Stack: debug.Stack()}
+		*err = g.fault
+	}
+}

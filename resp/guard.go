@@ -26,11 +26,13 @@ import (
 // are for the caller to answer, when the replies before them are written.
 //
 // One goroutine may read at a time. The other methods of [net.Conn] are those
-// of the connection.
+// of the connection, but deadlines for reading stand beside those of
+// [Limits.CommandTimeout].
 type Guard struct {
 	net.Conn
 	policy *policy
 	authed atomic.Bool
+	clock  clock
 
 	unread buffer
 	frame  framer // of what is unread
@@ -38,11 +40,21 @@ type Guard struct {
 	count  int    // how many there were in the batch
 	begun  bool   // the first command has been found
 	fault  error  // the end of this connection
+	weight weight
 
 	// Reading from the socket; raw is nil if the connection has none of its own.
 	raw     syscall.RawConn
 	tryRead func(fd uintptr) (done bool)
 	readErr error
+	waiter  Waiter // nil if the connection is none
+}
+
+// Waiter is a connection that can wait without a buffer of the reader's.
+type Waiter interface {
+	// AwaitRead returns when a Read has something to return, if only an error,
+	// or nearly so: it may still wait for the rest of a record. Its own errors
+	// are those of the connection. It returns false if it cannot wait.
+	AwaitRead() (can bool, err error)
 }
 
 // NewGuard returns a Guard for a new connection. It applies the defaults to
@@ -53,6 +65,7 @@ func NewGuard(conn net.Conn, l Limits) *Guard {
 
 func newGuard(conn net.Conn, p *policy) *Guard {
 	g := &Guard{Conn: conn, policy: p}
+	g.waiter, _ = conn.(Waiter)
 	g.useSocket()
 	return g
 }
@@ -69,8 +82,13 @@ func (g *Guard) Unauthenticated() { g.authed.Store(false) }
 
 // Read reads commands. At a fault, after all commands before it, it returns a
 // [*ProtocolError], or an error that wraps [ErrNotRedis]; otherwise the errors
-// of the connection. After a timeout, reading may go on.
-func (g *Guard) Read(p []byte) (int, error) {
+// of the connection, or one that wraps [ErrSlow]. After a timeout that the
+// caller has asked for, reading may go on.
+//
+// A panic of its own is an error, too, a [*PanicError]: redcon's server, which
+// calls Read for the first command, would end the process.
+func (g *Guard) Read(p []byte) (n int, err error) {
+	defer g.panicked(&err)
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -87,6 +105,7 @@ func (g *Guard) hand(p []byte) int {
 	if len(g.batch) == 0 {
 		g.batch = nil
 		g.unread.release(g.keep())
+		g.weigh()
 	}
 	return n
 }
@@ -104,7 +123,7 @@ func (g *Guard) await() error {
 			return g.fault
 		}
 		if err := g.fill(); err != nil {
-			return err
+			return g.lateness(err)
 		}
 	}
 }
@@ -140,6 +159,7 @@ func (g *Guard) take() {
 	}
 	g.batch = g.unread.take(size)
 	g.begun = g.begun || g.count > 0
+	g.clock.command = time.Time{}
 }
 
 // wants reports whether there is more to look at, behind a batch of size bytes,
@@ -166,7 +186,7 @@ func (g *Guard) takeLine(n int) {
 	for _, arg := range args {
 		g.batch = AppendBulk(g.batch, arg)
 	}
-	g.count, g.begun = 1, true
+	g.count, g.begun, g.clock.command = 1, true, time.Time{}
 }
 
 func (g *Guard) bounds() *bounds {
@@ -181,6 +201,7 @@ func (g *Guard) bounds() *bounds {
 func (g *Guard) fail(err error) {
 	g.fault = err
 	g.unread.move(0)
+	g.weigh()
 	var fault *ProtocolError
 	if g.begun || !errors.As(err, &fault) {
 		return
@@ -200,7 +221,21 @@ func (g *Guard) fill() error {
 		}
 		return err
 	}
-	n, err := g.Conn.Read(g.unread.room(smallRead))
+	g.waits()
+	size := smallRead
+	if g.waiter != nil {
+		g.unread.park()
+		can, err := g.waiter.AwaitRead()
+		if err != nil {
+			return err
+		}
+		if can {
+			size = bigRead
+		}
+	}
+	room := g.unread.room(size)
+	g.weigh()
+	n, err := g.Conn.Read(room)
 	g.unread.added(n)
 	if n > 0 {
 		return nil
@@ -211,7 +246,7 @@ func (g *Guard) fill() error {
 // keep returns how much memory of its own the guard keeps while it waits. It is
 // none if it can do without.
 func (g *Guard) keep() int {
-	if g.raw != nil {
+	if g.raw != nil || g.waiter != nil {
 		return 0
 	}
 	return smallRead

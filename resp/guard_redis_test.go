@@ -15,7 +15,7 @@ import (
 
 // startRedis runs a redis-server on a free port until the test ends and
 // returns its address.
-func startRedis(t *testing.T, args ...string) string {
+func startRedis(t testing.TB, args ...string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,6 +1,9 @@
 package resp
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // inlineCommand reads the line of an inline command, without its LF, by the
 // rules of redis-cli and Redis: arguments are separated by blanks; between
@@ -8,18 +11,24 @@ import "bytes"
 // makes any other byte plain; between single quotes only \' does. A closing
 // quote must be followed by a blank or the end. The result is empty for a line
 // of blanks.
+//
+// The arguments are in one buffer, whatever their number: a line of 64 KB may
+// have half as many.
 func inlineCommand(text []byte) (args [][]byte, err error) {
 	text = bytes.TrimSuffix(text, []byte{'\r'})
+	buf := make([]byte, 0, len(text)) // no argument is longer than what it was made of
 	for {
 		text = bytes.TrimLeft(text, " \t\n\v\f\r")
 		if len(text) == 0 {
 			break
 		}
-		arg, rest, ok := inlineArgument(text)
+		rest, ok := []byte(nil), false
+		start := len(buf)
+		buf, rest, ok = inlineArgument(buf, text)
 		if !ok {
 			return nil, errInlineQuotes
 		}
-		args, text = append(args, arg), rest
+		args, text = append(args, buf[start:len(buf):len(buf)]), rest
 	}
 	if isHTTP(args) {
 		return nil, errHTTP
@@ -27,36 +36,34 @@ func inlineCommand(text []byte) (args [][]byte, err error) {
 	return args, nil
 }
 
-// inlineArgument reads the argument text begins with. Quotes may begin in the
-// middle of it, but end it. ok is false if they are not closed, or closed in
-// the middle.
-func inlineArgument(text []byte) (arg, rest []byte, ok bool) {
-	arg = []byte{}
+// inlineArgument appends to buf the argument text begins with. Quotes may begin
+// in the middle of it, but end it. ok is false if they are not closed, or closed
+// in the middle.
+func inlineArgument(buf, text []byte) (_, rest []byte, ok bool) {
 	for i, c := range text {
 		switch c {
 		case ' ', '\t', '\n', '\r':
-			return arg, text[i:], true
+			return append(buf, text[:i]...), text[i:], true
 		case '"', '\'':
-			return inlineQuoted(arg, text[i+1:], c)
+			return inlineQuoted(append(buf, text[:i]...), text[i+1:], c)
 		}
-		arg = append(arg, c)
 	}
-	return arg, nil, true
+	return append(buf, text...), nil, true
 }
 
-// inlineQuoted appends to arg what stands before the closing quote.
-func inlineQuoted(arg, text []byte, quote byte) (_, rest []byte, ok bool) {
+// inlineQuoted appends to buf what stands before the closing quote.
+func inlineQuoted(buf, text []byte, quote byte) (_, rest []byte, ok bool) {
 	for len(text) > 0 {
 		c, n := text[0], 1
 		switch {
 		case c == quote:
-			return arg, text[1:], len(text) == 1 || isInlineBlank(text[1])
+			return buf, text[1:], len(text) == 1 || isInlineBlank(text[1])
 		case c == '\\' && quote == '"':
 			c, n = inlineEscape(text)
 		case c == '\\' && len(text) > 1 && text[1] == quote:
 			c, n = quote, 2
 		}
-		arg, text = append(arg, c), text[n:]
+		buf, text = append(buf, c), text[n:]
 	}
 	return nil, nil, false
 }
@@ -107,6 +114,13 @@ func isHTTP(args [][]byte) bool {
 	if bytes.EqualFold(args[0], []byte("post")) || bytes.EqualFold(args[0], []byte("host:")) {
 		return true
 	}
-	return len(args) == 3 && bytes.HasPrefix(args[2], []byte("HTTP/")) &&
-		(bytes.HasPrefix(args[1], []byte("/")) || bytes.HasPrefix(args[1], []byte("*")))
+	if len(args) != 3 || !bytes.HasPrefix(args[2], []byte("HTTP/")) {
+		return false
+	}
+	return bytes.HasPrefix(args[1], []byte("/")) || bytes.HasPrefix(args[1], []byte("*")) ||
+		slices.Contains(httpMethods, string(args[0]))
 }
+
+// httpMethods are those of requests to a proxy, whose second word is an address.
+// No command of Redis of that name takes two arguments.
+var httpMethods = []string{"GET", "HEAD", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}

@@ -1,7 +1,9 @@
 package resp
 
-// Limits bounds what one connection may send. A field that is zero stands for
-// its default, so the zero Limits is [DefaultLimits].
+import "time"
+
+// Limits bounds what one connection may send. A size that is zero stands for its
+// default, so the zero Limits is [DefaultLimits].
 type Limits struct {
 	MaxArgs    int // arguments of one command
 	MaxBulk    int // bytes of one argument
@@ -17,6 +19,16 @@ type Limits struct {
 	// batch. Some command reaches past it, if only a larger one; the next
 	// command then begins another batch.
 	MaxBuffered int
+
+	// CommandTimeout is how long a client may take to send a command, from its
+	// first byte to its last, and to log in, where [Guard.Authenticated] is not
+	// called at once. It is measured while there is nothing to read. Zero means
+	// as long as it likes.
+	CommandTimeout time.Duration
+
+	// Held is called with what a connection's buffers have grown or shrunk by, in
+	// bytes; not for each change, but some 16 KiB exact. It must not block.
+	Held func(delta int)
 }
 
 // DefaultLimits returns limits that no client of locks comes near. The
@@ -45,8 +57,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// orDefault returns l with its zero fields set.
-func (l Limits) orDefault() Limits {
+// OrDefault returns l with the defaults of the sizes that are zero.
+func (l Limits) OrDefault() Limits {
 	d := DefaultLimits()
 	for _, f := range []struct {
 		field *int
@@ -78,11 +90,13 @@ type bounds struct {
 type policy struct {
 	before, after bounds // of login
 	batch         int
+	timeout       time.Duration
+	held          func(delta int)
 }
 
 // policy returns the policy for l.
 func (l Limits) policy() *policy {
-	l = l.orDefault()
+	l = l.OrDefault()
 	after := bounds{
 		args:        l.MaxArgs,
 		bulk:        l.MaxBulk,
@@ -94,5 +108,5 @@ func (l Limits) policy() *policy {
 	before := after
 	before.args, before.tooManyArgs = l.UnauthArgs, errUnauthArrayLength
 	before.bulk, before.tooLongBulk = l.UnauthBulk, errUnauthBulkLength
-	return &policy{before: before, after: after, batch: l.MaxBuffered}
+	return &policy{before: before, after: after, batch: l.MaxBuffered, timeout: l.CommandTimeout, held: l.Held}
 }

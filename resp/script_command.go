@@ -113,10 +113,12 @@ func (m *luaMachine) read(k *modelKey) (luaValue, error) {
 }
 
 func scriptGet(m *luaMachine, args [][]byte) (luaValue, error) {
+	first := !m.model.touched
 	k, err := m.touch(args[1])
 	if err != nil {
 		return luaValue{}, err
 	}
+	m.model.needsString = m.model.needsString || first && m.raising
 	return m.read(k)
 }
 

@@ -56,7 +56,9 @@ func luaPcall(m *luaMachine, args []luaValue) error {
 	var err error
 	if m.method = false; fn.kind == luaFunction {
 		m.native = fn.fn.proto == nil
+		m.catchers++
 		err = m.call(fn.fn, base)
+		m.catchers--
 	} else {
 		m.native = true
 		err = m.typeError(m.frame.line, "call", "", &fn)

@@ -71,7 +71,9 @@ type luaMachine struct {
 	frames        [maxCalls]luaFrame
 	frame         *luaFrame
 	depth         int
-	deepest       int // how many frames were used since the last release
+	deepest       int  // how many frames were used since the last release
+	catchers      int  // calls of pcall that are running
+	raising       bool // an error of the command that is running ends the script
 
 	keys, argv luaTable
 	tables     []*luaTable // used again by the next run
@@ -119,6 +121,7 @@ func (m *luaMachine) start(keys, args [][]byte) {
 	fillTable(&m.keys, keys)
 	fillTable(&m.argv, args)
 	m.resp3, m.native, m.refusal = false, false, ""
+	m.catchers, m.raising = 0, false
 	m.thrown = luaValue{}
 	m.published = nil
 }

@@ -49,6 +49,10 @@ type lockModel struct {
 	nmore   int
 	lists   []modelList // that the script pushes to; the other keys are none
 
+	// needsString is set when the run began its work on keys with a GET that ends
+	// it if there is anything but a string.
+	needsString bool
+
 	// candidates are the strings that the unknown value of the first key was
 	// compared with.
 	candidates [][]byte
@@ -63,7 +67,7 @@ type givenKey struct {
 // start prepares a run that assumes a state of the keys that are not given.
 // With known false the value of a Text and every TTL is unknown.
 func (l *lockModel) start(assume redlock.State, known bool) {
-	l.assume, l.known, l.touched = assume, known, false
+	l.assume, l.known, l.touched, l.needsString = assume, known, false, false
 	l.candidates = l.candidates[:0]
 	l.key = modelKey{}
 	for _, k := range l.more[:l.nmore] {

@@ -37,6 +37,8 @@ type Plan struct {
 	readOnly   bool
 	now        time.Time
 
+	replies [redlock.CaseWrong + 1]numberReply
+
 	learned redlock.State // what the present swap expects, if it is not the first
 	rounds  int
 	spent   bool        // see [Plan.note]
@@ -49,6 +51,13 @@ type Plan struct {
 
 	published []Publication    // by the run that was answered last
 	heard     map[string]int64 // see [luaMachine.receivers]
+}
+
+// numberReply is what a run of the first table has returned in a case, if that is
+// a number and nothing was published: it need not be run again for the reply.
+type numberReply struct {
+	n     int64
+	known bool
 }
 
 // maxRounds bounds how often a script is run on a state that then turns out to
@@ -156,6 +165,7 @@ func (p *Plan) first(m *luaMachine, derive func(*luaMachine) error) error {
 			return err
 		}
 		p.Swap, p.NoKey, p.DefaultTTL, p.names = redlock.Swap{}, false, false, nil
+		p.replies = [len(p.replies)]numberReply{}
 	}
 }
 
@@ -170,11 +180,12 @@ func (p *Plan) derive(m *luaMachine) error {
 	}
 	// Up to here no run knows anything of the key, so all touch the same one.
 	s.Key, p.DB = m.model.key.key, m.model.key.db
+	needsString := m.model.needsString && len(m.model.lists) == 0 // a list might be left to stay
 	for _, c := range [...]redlock.Case{redlock.CaseOther, redlock.CaseMine, redlock.CaseWrong} {
 		if m.model.nmore > 0 {
 			return p.deriveSeveral(m)
 		}
-		if c == redlock.CaseMine && !p.compared(m) {
+		if c == redlock.CaseMine && !p.compared(m) || c == redlock.CaseWrong && needsString {
 			continue
 		}
 		if err := p.guess(m, c); err != nil {
@@ -205,10 +216,13 @@ func (p *Plan) compared(m *luaMachine) bool {
 func (p *Plan) guess(m *luaMachine, c redlock.Case) error {
 	assume, known := p.assumed(c)
 	leaf := p.Swap.Leaf(c)
-	_, err := p.run(m, assume, known)
+	v, err := p.run(m, assume, known)
 	if err == errLearn {
 		*leaf = redlock.Leaf{Effect: redlock.Learn}
 		return nil
+	}
+	if err == nil && v.kind == luaNumber && len(m.published) == 0 {
+		p.replies[c] = numberReply{toInt64(v.num), true}
 	}
 	if err == nil || err == errLua {
 		*leaf, err = p.effect(m)
@@ -228,9 +242,13 @@ func (p *Plan) effect(m *luaMachine) (redlock.Leaf, error) {
 // it fills again and returns true: that swap, now p.Swap, is to be started and
 // Resolve called with its outcome.
 func (p *Plan) Resolve(dst []byte, proto int, out *redlock.Outcome, again *redlock.Swap) ([]byte, bool) {
+	p.note(out)
+	if r := p.remembered(out); r.known {
+		p.published = nil
+		return AppendInt(dst, r.n), false
+	}
 	m := p.machine()
 	defer p.done(m)
-	p.note(out)
 	switch {
 	case p.NoKey:
 		return p.answer(m, dst, proto, redlock.State{}, true), false
@@ -249,6 +267,18 @@ func (p *Plan) Resolve(dst []byte, proto int, out *redlock.Outcome, again *redlo
 	}
 	assume, known := p.assumed(out.Case)
 	return p.answer(m, dst, proto, assume, known), false
+}
+
+// remembered is what the run that made the table has returned in the case of the
+// outcome, if that is the reply.
+func (p *Plan) remembered(out *redlock.Outcome) (r numberReply) {
+	switch {
+	case p.NoKey, out.Err != nil, p.rounds > 0, len(p.names) > 0, p.script.watches(), p.spent && out.Case != redlock.CaseMine:
+		return r
+	case p.Swap.Leaf(out.Case).Effect == redlock.Learn:
+		return r
+	}
+	return p.replies[out.Case]
 }
 
 // doneTooLate is the reply where a swap changed what it expects, was too late to

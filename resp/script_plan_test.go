@@ -3,6 +3,7 @@ package resp
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -313,5 +314,56 @@ func TestCanonicalScriptsNeedNoAllocation(t *testing.T) {
 	}
 	if string(reply) != ":1\r\n" {
 		t.Errorf("reply %q", reply)
+	}
+}
+
+// TestShortcutsOfAPlanChangeNothing: a reply that is remembered is what another run
+// would return, and a case that is not run is as it would have turned out.
+func TestShortcutsOfAPlanChangeNothing(t *testing.T) {
+	e := testEnv()
+	shortcuts := 0
+	for _, text := range []string{
+		`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end`,
+		`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], 1000) end return 0.7`,
+		`if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return -1`,
+		`local ok, v = pcall(redis.call, 'GET', KEYS[1]) if not ok then redis.call('SET', KEYS[1], 'x', 'PX', 1) end return 3`,
+		`local ok, v = pcall(function() return redis.call('GET', KEYS[1]) end) if not ok then redis.call('DEL', KEYS[1]) end return 3`,
+		`redis.call('TTL', KEYS[1]) return redis.call('GET', KEYS[1]) == ARGV[1] and 1 or 2`,
+		`redis.call('DEL', KEYS[1]) return redis.call('GET', KEYS[1]) and 1 or 2`,
+		`local v = redis.call('GET', KEYS[1]) redis.call('PUBLISH', 'c', 'm') return v == ARGV[1] and 1 or 2`,
+		`redis.call('PUBLISH', 'c', 'm') if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`,
+		`if redis.call('GET', KEYS[1]) == ARGV[1] then return 1/0 end return -2^53`,
+		`return redis.call('EXISTS', KEYS[1])`,
+		`return redis.call('GET', KEYS[1]) == ARGV[1]`,
+	} {
+		p := planOf(t, e, text, "token")
+		whole := p.Swap
+		m := p.machine()
+		if err := p.guess(m, redlock.CaseWrong); err != nil {
+			t.Fatal(err)
+		}
+		p.done(m)
+		if !reflect.DeepEqual(p.Swap, whole) {
+			t.Errorf("%s: of another type: %+v, want %+v", text, whole.Wrong, p.Swap.Wrong)
+		}
+		for c := redlock.CaseAbsent; c <= redlock.CaseWrong; c++ {
+			out := redlock.Outcome{Case: c}
+			var again redlock.Swap
+			p := planOf(t, e, text, "token")
+			if p.remembered(&out).known {
+				shortcuts++
+			}
+			got, _ := p.Resolve(nil, 2, &out, &again)
+			said := fmt.Sprint(p.published)
+			p = planOf(t, e, text, "token")
+			p.replies = [len(p.replies)]numberReply{}
+			want, _ := p.Resolve(nil, 2, &out, &again)
+			if string(got) != string(want) || said != fmt.Sprint(p.published) {
+				t.Errorf("%s: case %d: %q and publishes %s, want %q and %v", text, c, got, said, want, p.published)
+			}
+		}
+	}
+	if shortcuts < 10 {
+		t.Errorf("only %d replies were remembered", shortcuts)
 	}
 }

@@ -26,7 +26,7 @@ func (w *writer) value(depth int) string {
 	sub := func() string { return w.value(depth - 1) }
 	switch w.IntN(16) {
 	case 0, 1, 2:
-		return fmt.Sprintf(`redis.call("get", KEYS[1])`)
+		return `redis.call("get", KEYS[1])`
 	case 3:
 		return w.pick(`redis.call("pttl", KEYS[1])`, `redis.call("ttl", KEYS[1])`)
 	case 4:

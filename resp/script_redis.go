@@ -37,7 +37,10 @@ func redisLibrary() *luaTable {
 
 // redisCall runs a command; an error of the command is an error of the script.
 func redisCall(m *luaMachine, args []luaValue) (luaValue, error) {
-	return m.command(args)
+	m.raising = m.catchers == 0
+	v, err := m.command(args)
+	m.raising = false
+	return v, err
 }
 
 // redisPcall returns the error of a command instead, as a table.
@@ -77,10 +80,20 @@ func (m *luaMachine) command(args []luaValue) (luaValue, error) {
 		return luaValue{}, m.refuse("calls '%.32s', which is not among the commands that scripts may use here", strings.ToUpper(string(name)))
 	case !arityFits(c.arity, len(args)):
 		return m.fail("ERR Wrong number of args calling Redis command from script")
+	case m.forbids() != "":
+		return m.fail(m.forbids())
 	case c.write && m.readOnly:
 		return m.fail("ERR Write commands are not allowed from read-only scripts.")
 	}
 	return c.run(m, m.words)
+}
+
+// forbids tells why the client may not run the command in m.words.
+func (m *luaMachine) forbids() (errText string) {
+	if m.env.Forbids == nil {
+		return ""
+	}
+	return m.env.Forbids(m.words)
 }
 
 // fail raises the error of a command, which is a table.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"redlock-proxy/integration/internal/harness"
@@ -13,27 +16,37 @@ type field struct {
 	masters []*harness.Redis
 	one     *harness.Redis
 	proxy   *harness.Proxy
-	serial  int // measurements so far: no key is ever used twice
+	other   *harness.Proxy // nil if there is none
+	serial  int            // measurements so far: no key is ever used twice
 }
 
-func startField(p plan, dir string, n int) (*field, error) {
+// startField starts n masters with further arguments, one plain Redis, and the
+// proxy.
+func (b *bench) startField(n int, redisArgs ...string) (*field, error) {
 	f := &field{}
-	var addrs []string
-	for range n {
-		r, err := harness.StartRedis(dir)
-		if err != nil {
-			f.close()
-			return nil, err
-		}
-		f.masters = append(f.masters, r)
-		addrs = append(addrs, r.Addr())
-	}
 	var err error
-	if f.one, err = harness.StartRedis(dir); err == nil {
-		f.proxy, err = harness.StartProxy(p.binary, addrs, p.flags...)
+	var addrs []string
+	for i := 0; i < n && err == nil; i++ {
+		var r *harness.Redis
+		if r, err = b.startRedis(redisArgs); err == nil {
+			f.masters = append(f.masters, r)
+			addrs = append(addrs, r.Addr())
+		}
+	}
+	if err == nil {
+		f.one, err = b.startRedis(redisArgs)
+	}
+	if err == nil {
+		f.proxy, err = harness.StartProxy(b.binary, addrs, b.flags...)
 	}
 	if err == nil {
 		err = f.proxy.WaitReady(10 * time.Second)
+	}
+	if err == nil && b.other != "" {
+		f.other, err = harness.StartProxy(b.other, addrs, b.flags...)
+	}
+	if err == nil && f.other != nil {
+		err = f.other.WaitReady(10 * time.Second)
 	}
 	if err != nil {
 		f.close()
@@ -42,9 +55,20 @@ func startField(p plan, dir string, n int) (*field, error) {
 	return f, nil
 }
 
+// startRedis starts a server with a directory of its own.
+func (b *bench) startRedis(args []string) (*harness.Redis, error) {
+	dir, err := os.MkdirTemp(b.dir, "redis")
+	if err != nil {
+		return nil, err
+	}
+	return harness.StartRedis(dir, args...)
+}
+
 func (f *field) close() {
-	if f.proxy != nil {
-		f.proxy.Kill()
+	for _, p := range []*harness.Proxy{f.proxy, f.other} {
+		if p != nil {
+			p.Kill()
+		}
 	}
 	for _, r := range append(f.masters, f.one) {
 		if r != nil {
@@ -58,6 +82,8 @@ func (f *field) addrs(w where) []string {
 	switch w {
 	case throughProxy:
 		return []string{f.proxy.Addr}
+	case throughOther:
+		return []string{f.other.Addr}
 	case onOne:
 		return []string{f.one.Addr()}
 	}
@@ -68,10 +94,60 @@ func (f *field) addrs(w where) []string {
 	return addrs
 }
 
-// usage is what the servers have used since they started.
-type usage struct {
-	proxy, masters time.Duration
-	mallocs        float64 // by the proxy, of all time
+// sample runs one contestant for a while, after a short warm-up. disturb, if
+// there is one, is called in between.
+func (f *field) sample(c contestant, what load, callers int, length time.Duration, disturb func()) (sample, error) {
+	run, end, err := c.ready(f.addrs(c.where), callers, what)
+	if err != nil {
+		return sample{}, err
+	}
+	defer end()
+	f.serial++
+	prefix := strconv.Itoa(f.serial) + ":"
+	if _, err := run(prefix+"warm:", min(length/5, 500*time.Millisecond)); err != nil {
+		return sample{}, fmt.Errorf("warm-up: %w", err)
+	}
+	return measure(func() (usage, error) { return f.usage(c.where) }, func() (outcome, error) {
+		if disturb != nil {
+			disturb()
+		}
+		return run(prefix, length)
+	})
+}
+
+// ready opens the client of a contestant. run lets it play a while with keys
+// that have a prefix.
+func (c contestant) ready(addrs []string, callers int, what load) (run func(prefix string, length time.Duration) (outcome, error), end func(), err error) {
+	if c.raw {
+		p, err := openPipeline(addrs[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(prefix string, length time.Duration) (outcome, error) { return p.play(prefix, callers, length) }, p.Close, nil
+	}
+	l, err := c.open(addrs, callers)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(prefix string, length time.Duration) (outcome, error) {
+		return play(l, what, prefix, callers, length)
+	}, l.Close, nil
+}
+
+// measure runs something and notes what it used.
+func measure(used func() (usage, error), run func() (outcome, error)) (sample, error) {
+	before, err := used()
+	if err != nil {
+		return sample{}, err
+	}
+	start := time.Now()
+	o, err := run()
+	took := time.Since(start)
+	if err != nil {
+		return sample{}, err
+	}
+	after, err := used()
+	return newSample(o, took, before, after), err
 }
 
 func (f *field) usage(w where) (u usage, err error) {
@@ -80,12 +156,12 @@ func (f *field) usage(w where) (u usage, err error) {
 	case onOne:
 		servers = []*harness.Redis{f.one}
 	case throughProxy:
-		if u.proxy, err = f.proxy.CPU(); err != nil {
-			return u, err
-		}
-		if u.mallocs, err = f.proxy.Metric("go_memstats_mallocs_total"); err != nil {
-			return u, err
-		}
+		u.proxy, err = f.proxy.CPU()
+	case throughOther:
+		u.proxy, err = f.other.CPU()
+	}
+	if err != nil {
+		return u, err
 	}
 	for _, r := range servers {
 		cpu, err := r.CPU()
@@ -94,5 +170,23 @@ func (f *field) usage(w where) (u usage, err error) {
 		}
 		u.masters += cpu
 	}
-	return u, nil
+	if u.sets, err = setsOf(servers[0]); err != nil {
+		return u, err
+	}
+	u.client, err = clientCPU()
+	return u, err
+}
+
+// setsOf is how many SET commands a server has executed.
+func setsOf(r *harness.Redis) (float64, error) {
+	info, err := harness.Do(r.Addr(), "INFO", "commandstats")
+	if err != nil {
+		return 0, err
+	}
+	_, rest, found := strings.Cut(info, "cmdstat_set:calls=")
+	if !found {
+		return 0, nil // none so far
+	}
+	calls, _, _ := strings.Cut(rest, ",")
+	return strconv.ParseFloat(calls, 64)
 }

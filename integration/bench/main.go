@@ -13,16 +13,22 @@ import (
 	"redlock-proxy/integration/internal/harness"
 )
 
-// plan is what to measure.
-type plan struct {
+// bench is what to measure, and how.
+type bench struct {
+	parts   []part
 	seconds time.Duration // of one measurement
 	rounds  int
 	masters []int // quorum sizes
 	callers []int
 	only    string // part of a contestant's name
-	binary  string
+	quick   bool
 	flags   []string // of the proxy
 	json    bool
+
+	binary string
+	other  string
+	dir    string // for files, on a disk
+	memory string // the same on tmpfs
 }
 
 func main() {
@@ -33,60 +39,78 @@ func main() {
 }
 
 func run() error {
-	p, err := readPlan()
+	b, err := readFlags()
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "redlock-bench")
+	remove, err := b.makeDirs()
+	defer remove()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if p.binary == "" {
-		if p.binary, err = harness.Build("..", dir); err != nil {
+	if b.binary == "" {
+		if b.binary, err = harness.Build("..", b.dir); err != nil {
 			return err
 		}
 	}
-	results, err := p.measure(dir)
-	if err != nil {
-		return err
+	start := time.Now()
+	report := report{CPUs: runtime.NumCPU(), Go: runtime.Version(), Rounds: b.rounds, Seconds: b.seconds.Seconds()}
+	for _, p := range b.parts {
+		s, err := p.run(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		s.Part, s.title = p.name, p.title
+		report.Sections = append(report.Sections, s)
+		if !b.quick {
+			report.Goals = append(report.Goals, s.goals...)
+		}
 	}
-	if p.json {
-		return writeJSON(os.Stdout, results)
+	report.Took = time.Since(start).Round(time.Second).String()
+	if b.json {
+		return report.writeJSON(os.Stdout)
 	}
-	fmt.Printf("%d CPUs, %s, %d rounds of %v, medians\n\n", runtime.NumCPU(), runtime.Version(), p.rounds, p.seconds)
-	writeTable(os.Stdout, results)
+	report.writeMarkdown(os.Stdout)
 	return nil
 }
 
-func readPlan() (plan, error) {
-	var p plan
-	seconds := flag.Float64("seconds", 3, "length of one measurement")
-	flag.IntVar(&p.rounds, "rounds", 5, "measurements of each contestant, of which the median is shown")
+func readFlags() (*bench, error) {
+	b := &bench{}
+	seconds := flag.Float64("seconds", 1.5, "length of one measurement")
+	flag.IntVar(&b.rounds, "rounds", 3, "measurements of each contestant, of which the median is shown")
 	masters := flag.String("n", "3,5", "numbers of masters")
-	callers := flag.String("callers", "1,64,512", "numbers of concurrent callers")
-	quick := flag.Bool("quick", false, "a few seconds in all, to see that it works: -seconds 0.3 -rounds 1 -n 3 -callers 64")
-	flag.StringVar(&p.only, "only", "", "only contestants whose name contains this")
-	flag.StringVar(&p.binary, "binary", "", "redlock-proxy program; empty: build it from the parent directory")
+	callers := flag.String("callers", "1,64,512", "numbers of concurrent callers on keys of their own")
+	parts := flag.String("part", "", "only these parts of: "+strings.Join(partNames(), ", "))
+	flag.BoolVar(&b.quick, "quick", false, "prove that everything works: every part, but small and short; the times say nothing")
+	flag.StringVar(&b.only, "only", "", "only contestants whose name contains this")
+	flag.StringVar(&b.binary, "binary", "", "redlock-proxy program; empty: build it from the parent directory")
+	flag.StringVar(&b.other, "other", "", "another redlock-proxy program, to be measured beside it in the part cycles")
+	flag.StringVar(&b.dir, "dir", "", "directory on a disk for the servers' data; empty: that for temporary files")
 	flags := flag.String("proxy-flags", "", "further flags of the proxy, separated by spaces")
-	flag.BoolVar(&p.json, "json", false, "print every measurement as JSON, not a table")
+	flag.BoolVar(&b.json, "json", false, "print every measurement as JSON, not tables")
 	flag.Parse()
-	if *quick {
-		*seconds, p.rounds, *masters, *callers = 0.3, 1, "3", "64"
+	if b.quick {
+		*seconds, b.rounds, *masters, *callers = 0.2, 1, "3", "64"
 	}
-	p.seconds = time.Duration(*seconds * float64(time.Second))
-	p.flags = strings.Fields(*flags)
+	b.seconds = time.Duration(*seconds * float64(time.Second))
+	b.flags = strings.Fields(*flags)
+	if b.quick {
+		b.flags = append(b.flags, "--op-timeout", "1s") // others may be using the machine
+	}
+	if b.rounds < 1 || b.seconds <= 0 || flag.NArg() > 0 {
+		return nil, fmt.Errorf("-rounds and -seconds must be above 0, and there are no arguments")
+	}
 	var err error
-	if p.masters, err = numbers(*masters); err != nil {
-		return p, fmt.Errorf("-n: %w", err)
+	if b.parts, err = partsNamed(*parts); err != nil {
+		return nil, fmt.Errorf("-part: %w", err)
 	}
-	if p.callers, err = numbers(*callers); err != nil {
-		return p, fmt.Errorf("-callers: %w", err)
+	if b.masters, err = numbers(*masters); err != nil {
+		return nil, fmt.Errorf("-n: %w", err)
 	}
-	if p.rounds < 1 || p.seconds <= 0 || flag.NArg() > 0 {
-		return p, fmt.Errorf("-rounds and -seconds must be above 0, and there are no arguments")
+	if b.callers, err = numbers(*callers); err != nil {
+		return nil, fmt.Errorf("-callers: %w", err)
 	}
-	return p, nil
+	return b, nil
 }
 
 // numbers reads a list such as "1,64,512".
@@ -103,46 +127,19 @@ func numbers(list string) ([]int, error) {
 	return all, nil
 }
 
-// measure runs everything: for each number of masters and callers, all
-// contestants in turn, several rounds.
-func (p plan) measure(dir string) ([]result, error) {
-	var all []result
-	for _, n := range p.masters {
-		f, err := startField(p, dir, n)
-		if err != nil {
-			return nil, err
-		}
-		for _, callers := range p.callers {
-			results, err := p.contest(f, callers)
-			if err != nil {
-				f.close()
-				return nil, err
-			}
-			all = append(all, results...)
-		}
-		f.close()
+// makeDirs makes the directories for files; remove removes them.
+func (b *bench) makeDirs() (remove func(), err error) {
+	disk := b.dir
+	if b.dir, err = os.MkdirTemp(disk, "redlock-bench"); err != nil {
+		return func() {}, err
 	}
-	return all, nil
-}
-
-// contest measures all contestants with one number of callers. The order
-// alternates, so that nobody always runs after the same one.
-func (p plan) contest(f *field, callers int) ([]result, error) {
-	contestants := slices.DeleteFunc(contestants(), func(c contestant) bool { return !strings.Contains(c.name, p.only) })
-	results := make([]result, len(contestants))
-	for round := range p.rounds {
-		for i := range contestants {
-			if round%2 == 1 {
-				i = len(contestants) - 1 - i
-			}
-			fmt.Fprintf(os.Stderr, "\r%d masters, %d callers, round %d of %d: %-40s", len(f.masters), callers, round+1, p.rounds, contestants[i].name)
-			s, err := f.sample(contestants[i], callers, p.seconds)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %d callers: %w", contestants[i].name, callers, err)
-			}
-			results[i].add(contestants[i], len(f.masters), callers, s)
-		}
+	shared := "/dev/shm"
+	if _, err := os.Stat(shared); err != nil {
+		shared = disk // no tmpfs that everybody may use
 	}
-	fmt.Fprint(os.Stderr, "\r", strings.Repeat(" ", 90), "\r")
-	return results, nil
+	b.memory, err = os.MkdirTemp(shared, "redlock-bench")
+	return func() {
+		os.RemoveAll(b.dir)
+		os.RemoveAll(b.memory)
+	}, err
 }

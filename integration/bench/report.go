@@ -4,114 +4,154 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
+	"strings"
 )
 
-// result is all samples of one contestant with one number of masters and
-// callers.
-type result struct {
-	Contestant string   `json:"contestant"`
-	Masters    int      `json:"masters"`
-	Callers    int      `json:"callers"`
-	Samples    []sample `json:"samples"`
-
-	where where
+// report is everything that was measured.
+type report struct {
+	CPUs     int       `json:"cpus"`
+	Go       string    `json:"go"`
+	Rounds   int       `json:"rounds"`
+	Seconds  float64   `json:"seconds"`
+	Took     string    `json:"took"`
+	Sections []section `json:"sections"`
+	Goals    []goal    `json:"goals"`
 }
 
-func (r *result) add(c contestant, masters, callers int, s sample) {
-	r.Contestant, r.where, r.Masters, r.Callers = c.name, c.where, masters, callers
-	r.Samples = append(r.Samples, s)
+// section is what one part has measured.
+type section struct {
+	Part    string             `json:"part"`
+	Results []result           `json:"results,omitempty"`
+	Numbers map[string]float64 `json:"numbers,omitempty"`
+
+	title  string
+	tables []table
+	notes  []string
+	goals  []goal
 }
 
-// median is the median of each number of the samples.
-func (r *result) median() sample {
-	of := func(number func(sample) float64) float64 {
-		all := make([]float64, len(r.Samples))
-		for i, s := range r.Samples {
-			all[i] = number(s)
-		}
-		slices.Sort(all)
-		return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
-	}
-	return sample{
-		Cycles:    of(func(s sample) float64 { return s.Cycles }),
-		P50:       of(func(s sample) float64 { return s.P50 }),
-		P99:       of(func(s sample) float64 { return s.P99 }),
-		ProxyCPU:  of(func(s sample) float64 { return s.ProxyCPU }),
-		MasterCPU: of(func(s sample) float64 { return s.MasterCPU }),
-		Mallocs:   of(func(s sample) float64 { return s.Mallocs }),
-	}
+// table is a Markdown table; the first column is text, the others are numbers.
+type table struct {
+	title string
+	head  []string
+	rows  [][]string
 }
 
-func writeJSON(w io.Writer, results []result) error {
+// goal is a number that is wanted.
+type goal struct {
+	What     string  `json:"goal"`
+	Limit    float64 `json:"limit"`
+	AtLeast  bool    `json:"at_least"` // otherwise at most
+	Measured float64 `json:"measured"`
+	Met      bool    `json:"met"`
+}
+
+func atLeast(what string, limit, measured float64) goal {
+	return goal{what, limit, true, measured, measured >= limit}
+}
+
+func atMost(what string, limit, measured float64) goal {
+	return goal{what, limit, false, measured, measured <= limit}
+}
+
+func (r *report) writeJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(results)
+	return e.Encode(r)
 }
 
-// rival is the name of the redsync contestant that a client through the proxy
-// is compared with: the same driver.
-var rivals = map[string]string{
-	"rueidis → redlock-proxy":  "redsync + rueidis → masters",
-	"go-redis → redlock-proxy": "redsync + go-redis → masters",
-}
-
-// writeTable prints Markdown, a table for each number of masters and callers.
-func writeTable(w io.Writer, results []result) {
-	for start := 0; start < len(results); {
-		end := start
-		for end < len(results) && results[end].Masters == results[start].Masters && results[end].Callers == results[start].Callers {
-			end++
+func (r *report) writeMarkdown(w io.Writer) {
+	fmt.Fprintf(w, "%d CPUs, %s, %d rounds of %.1f s: medians, in brackets the least and the most. %s in all.\n\n", r.CPUs, r.Go, r.Rounds, r.Seconds, r.Took)
+	for _, s := range r.Sections {
+		fmt.Fprintf(w, "### %s\n\n", s.title)
+		for _, t := range s.tables {
+			t.write(w)
 		}
-		writeGroup(w, results[start:end])
-		start = end
+		for _, n := range append(s.notes, failures(s.Results)...) {
+			fmt.Fprintf(w, "%s\n\n", n)
+		}
+	}
+	if len(r.Goals) > 0 {
+		goalTable(r.Goals).write(w)
 	}
 }
 
-func writeGroup(w io.Writer, group []result) {
-	fmt.Fprintf(w, "**%d masters, %d callers**\n\n", group[0].Masters, group[0].Callers)
-	fmt.Fprintln(w, "| | cycles/s | p50 µs | p99 µs | proxy CPU µs/cycle | masters' CPU µs/cycle | proxy allocations/operation | against redsync |")
-	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|")
-	for i := range group {
-		r := &group[i]
-		m := r.median()
-		proxyCPU, mallocs := "–", "–"
-		if r.where == throughProxy {
-			proxyCPU, mallocs = fmt.Sprintf("%.1f", m.ProxyCPU), fmt.Sprintf("%.1f", m.Mallocs)
-		}
-		fmt.Fprintf(w, "| %s | %.0f | %.0f | %.0f | %s | %.1f | %s | %s |\n",
-			r.Contestant, m.Cycles, m.P50, m.P99, proxyCPU, m.MasterCPU, mallocs, ratio(r, group))
+func (t table) write(w io.Writer) {
+	if t.title != "" {
+		fmt.Fprintf(w, "**%s**\n\n", t.title)
+	}
+	fmt.Fprintf(w, "| %s |\n|---|%s\n", strings.Join(t.head, " | "), strings.Repeat("---:|", len(t.head)-1))
+	for _, row := range t.rows {
+		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
 	}
 	fmt.Fprintln(w)
-	for i := range group {
-		if n, first := group[i].failed(); n > 0 {
-			fmt.Fprintf(w, "%s: %d cycles FAILED, the first with %q\n\n", group[i].Contestant, n, first)
-		}
-	}
 }
 
-// failed counts the failed cycles of all samples; there should be none.
-func (r *result) failed() (n int, first string) {
-	for _, s := range r.Samples {
-		n += s.Failed
-		if first == "" {
-			first = s.Failure
+func goalTable(goals []goal) table {
+	t := table{title: "Goals", head: []string{"goal", "wanted", "measured", "met"}}
+	for _, g := range goals {
+		sign, met := "≤", "no"
+		if g.AtLeast {
+			sign = "≥"
 		}
+		if g.Met {
+			met = "yes"
+		}
+		t.rows = append(t.rows, []string{g.What, fmt.Sprintf("%s %.4g", sign, g.Limit), fmt.Sprintf("%.3g", g.Measured), met})
 	}
-	return n, first
+	return t
 }
 
-// ratio is how many times the cycles of redsync with the same driver a client
-// through the proxy makes.
-func ratio(r *result, group []result) string {
-	rival, ok := rivals[r.Contestant]
-	if !ok {
+// failures says which contestants had cycles that failed.
+func failures(results []result) (notes []string) {
+	for i := range results {
+		if n, first := results[i].failed(); n > 0 {
+			notes = append(notes, fmt.Sprintf("%s, %d masters, %d callers: %d cycles FAILED, the first with %q",
+				results[i].Contestant, results[i].Masters, results[i].Callers, n, first))
+		}
+	}
+	return notes
+}
+
+// column is a number of a result, as text.
+type column struct {
+	head string
+	cell func(*result) string
+}
+
+// columns of most tables.
+var timesAndCPU = []column{
+	{"cycles/s", func(r *result) string {
+		s := r.of(cyclesOf)
+		return fmt.Sprintf("%.0f (%.0f–%.0f)", s.median, s.least, s.most)
+	}},
+	{"p50 µs", func(r *result) string { return fmt.Sprintf("%.0f", r.median(p50Of)) }},
+	{"p99 µs", func(r *result) string { return fmt.Sprintf("%.0f", r.median(p99Of)) }},
+	{"CPU µs/cycle: proxy", func(r *result) string { return orNone("%.1f", r.median(proxyOf)) }},
+	{"masters", func(r *result) string { return fmt.Sprintf("%.1f", r.median(masterOf)) }},
+	{"client", func(r *result) string { return fmt.Sprintf("%.1f", r.median(clientOf)) }},
+}
+
+// orNone is a number, or a dash for one that there is not.
+func orNone(format string, n float64) string {
+	if n == 0 {
 		return "–"
 	}
-	for i := range group {
-		if group[i].Contestant == rival {
-			return fmt.Sprintf("%.2f×", r.median().Cycles/group[i].median().Cycles)
-		}
+	return fmt.Sprintf(format, n)
+}
+
+// tableOf is a table of results.
+func tableOf(title string, results []result, columns ...column) table {
+	t := table{title: title, head: []string{""}}
+	for _, c := range columns {
+		t.head = append(t.head, c.head)
 	}
-	return "–"
+	for i := range results {
+		row := []string{results[i].Contestant}
+		for _, c := range columns {
+			row = append(row, c.cell(&results[i]))
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
 }

@@ -9,4 +9,7 @@ fi
 export GOFLAGS=-mod=readonly
 mkdir -p .build
 go build -o .build/suite . >&2
+if [ -n "${INSTALL_ONLY:-}" ]; then
+	exit
+fi
 exec .build/suite "$@"

@@ -18,6 +18,9 @@ build() {
 # Offline if everything is in the local repository already.
 build -o 2>/dev/null || build
 
+if [ -n "${INSTALL_ONLY:-}" ]; then
+	exit
+fi
 for module in plain spring7 spring6; do
 	java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
 		-cp "$module/target/classes:suite/target/classes:$module/target/lib/*" \

@@ -17,4 +17,7 @@ if ! cmp -s package-lock.json node_modules/.installed-lock.json; then
 	cp package-lock.json node_modules/.installed-lock.json
 fi
 
+if [ -n "${INSTALL_ONLY:-}" ]; then
+	exit
+fi
 exec node run.js

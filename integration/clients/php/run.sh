@@ -21,4 +21,7 @@ if ! installed; then
 	exit 77
 fi
 
+if [ -n "${INSTALL_ONLY:-}" ]; then
+	exit
+fi
 exec php -d display_errors=stderr suite.php

@@ -32,6 +32,9 @@ for name in redis4 redis5 redis8; do
 	install "$name" >&2
 done
 
+if [ -n "${INSTALL_ONLY:-}" ]; then
+	exit
+fi
 .venv-redis4/bin/python -m suite redis_py aioredlock
 .venv-redis5/bin/python -m suite redis_py
 .venv-redis8/bin/python -m suite redis_py django_redis pottery redlock_py python_redis_lock celery_once

@@ -4,7 +4,7 @@
 //
 // It is run from within this repository:
 //
-//	cd integration && go run ./clients/run [-only go,python] [-check | -update]
+//	cd integration && go run ./clients/run [-only go,python] [-check | -update | -install]
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type options struct {
 	check   bool
 	update  bool
 	serve   bool
+	install bool
 	ci      bool // every suite has to run
 }
 
@@ -36,6 +38,7 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long one suite may take")
 	flag.BoolVar(&o.check, "check", false, "fail if results.json or the README's table is stale, or a result is not expected")
 	flag.BoolVar(&o.update, "update", false, "write results.json and the README's table")
+	flag.BoolVar(&o.install, "install", false, "only fetch and build what the suites need")
 	flag.BoolVar(&o.serve, "serve", false, "start servers for a suite, print its environment, and wait for the end of the input")
 	flag.Parse()
 	if *only != "" {
@@ -51,6 +54,13 @@ func run(o options) error {
 	root, err := findRoot()
 	if err != nil {
 		return err
+	}
+	if o.install {
+		suites, err := findSuites(filepath.Join(root, "integration", "clients"), o.only)
+		if err != nil {
+			return err
+		}
+		return installAll(suites)
 	}
 	dir, err := os.MkdirTemp("", "redlock-clients")
 	if err != nil {
@@ -159,6 +169,20 @@ func runAll(suites []suite, b builder, o options) (all []result, problems []stri
 		}
 	}
 	return all, problems
+}
+
+// installAll fetches and builds what the suites need. What fails is said, and
+// tried again when the suite is run.
+func installAll(suites []suite) (err error) {
+	for _, s := range suites {
+		cmd := exec.Command("./run.sh")
+		cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "INSTALL_ONLY=1")
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		if fault := cmd.Run(); fault != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", s.language, fault))
+		}
+	}
+	return err
 }
 
 // findSuites lists the directories with a run.sh, or those asked for.

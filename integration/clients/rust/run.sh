@@ -11,4 +11,7 @@ fi
 # Offline if everything has been fetched already.
 cargo build -q -j1 --locked --offline >&2 2>/dev/null || cargo build -q -j1 --locked >&2
 
+if [ -n "${INSTALL_ONLY:-}" ]; then
+	exit
+fi
 exec target/debug/redlock-proxy-clients

@@ -28,7 +28,12 @@ func Dial(addr string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{Conn: c, r: bufio.NewReader(c), w: bufio.NewWriter(c)}, nil
+	return NewConn(c), nil
+}
+
+// NewConn is a Conn over a connection that was opened otherwise.
+func NewConn(c net.Conn) *Conn {
+	return &Conn{Conn: c, r: bufio.NewReader(c), w: bufio.NewWriter(c)}
 }
 
 // Do sends one command on a new connection and returns its reply.

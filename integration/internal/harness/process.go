@@ -70,6 +70,9 @@ func (p *Process) Alive() bool {
 // Signal sends a signal to a process that may have ended already.
 func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
+// Thaw lets a process go on that was stopped with SIGSTOP.
+func (p *Process) Thaw() { p.Signal(syscall.SIGCONT) }
+
 // Kill ends the process with SIGKILL and waits until it is gone.
 func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL)

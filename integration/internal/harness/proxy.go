@@ -57,16 +57,27 @@ func startProxy(host, binary string, masters, flags []string) (*Proxy, error) {
 	if len(masters) > 0 {
 		args = append(args, "--masters", strings.Join(masters, ","))
 	}
-	process, err := Start(binary, append(args, flags...))
+	return p, p.start(binary, append(args, flags...))
+}
+
+// StartProxyAs starts the program by a command of one's own, which has to make
+// it listen at these addresses.
+func StartProxyAs(addr, metrics, program string, args ...string) (*Proxy, error) {
+	p := &Proxy{Addr: addr, Metrics: metrics}
+	return p, p.start(program, args)
+}
+
+func (p *Proxy) start(program string, args []string) error {
+	process, err := Start(program, args)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.Process = process
 	if err := p.waitUntilUp(); err != nil {
 		p.Kill()
-		return nil, fmt.Errorf("proxy at %s: %w\n%s", p.Addr, err, p.Log())
+		return fmt.Errorf("proxy at %s: %w\n%s", p.Addr, err, p.Log())
 	}
-	return p, nil
+	return nil
 }
 
 func (p *Proxy) waitUntilUp() error {

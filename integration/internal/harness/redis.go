@@ -18,16 +18,22 @@ type Redis struct {
 	Port     int
 	Password string // empty: none
 	args     []string
+	env      []string
 }
 
 // StartRedis starts a redis-server that persists nothing and waits until it
 // answers. Its files, if extra arguments make it write any, go to dir.
 func StartRedis(dir string, extra ...string) (*Redis, error) {
+	return StartRedisWith(nil, dir, extra...)
+}
+
+// StartRedisWith is StartRedis with more environment.
+func StartRedisWith(env []string, dir string, extra ...string) (*Redis, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
-	r := &Redis{Port: port}
+	r := &Redis{Port: port, env: env}
 	r.args = append([]string{
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
 		"--save", "", "--appendonly", "no", "--loglevel", "warning",
@@ -67,7 +73,7 @@ func (r *Redis) Addr() string { return LocalAddr(r.Port) }
 // Start starts the server again on the same port after it was killed. It is
 // empty then, unless it was told to persist.
 func (r *Redis) Start() error {
-	process, err := Start("redis-server", r.args)
+	process, err := Start("redis-server", r.args, r.env...)
 	if err != nil {
 		return err
 	}
@@ -101,6 +107,3 @@ func (r *Redis) Restart() error {
 
 // Freeze stops the server with SIGSTOP: its port accepts and answers nothing.
 func (r *Redis) Freeze() { r.Signal(syscall.SIGSTOP) }
-
-// Thaw lets a frozen server go on.
-func (r *Redis) Thaw() { r.Signal(syscall.SIGCONT) }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"redlock-proxy/integration/internal/harness"
+)
+
+// runIdle measures the memory of connections that have locked something once
+// and say nothing any more.
+func (b *bench) runIdle() (s section, err error) {
+	count := 10000
+	if b.quick {
+		count = 500
+	}
+	idle := *b
+	idle.flags = append(idle.flags[:len(idle.flags):len(idle.flags)], "--maxclients", "20000", "--op-timeout", "1s")
+	f, err := idle.startField(3)
+	if err != nil {
+		return s, err
+	}
+	defer f.close()
+	var conns []*harness.Conn
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	before, err := f.settledMemory()
+	for i := 0; i < count && err == nil; i++ {
+		say("opening connection %d of %d", i+1, count)
+		var c *harness.Conn
+		if c, err = lockOnce(f.proxy.Addr, fmt.Sprintf("idle:%d", i)); err == nil {
+			conns = append(conns, c)
+		}
+	}
+	if say(""); err != nil {
+		return s, err
+	}
+	after, err := f.settledMemory()
+	if err != nil {
+		return s, err
+	}
+	per := float64(after-before) / float64(count) / 1024
+	s.Numbers = map[string]float64{"connections": float64(count), "resident_kb_before": float64(before) / 1024, "resident_kb_after": float64(after) / 1024, "kb_per_connection": per}
+	s.tables = []table{{head: []string{"connections", "resident before, MB", "after, MB", "KB per connection"},
+		rows: [][]string{{fmt.Sprint(count), fmt.Sprintf("%.1f", float64(before)/(1<<20)), fmt.Sprintf("%.1f", float64(after)/(1<<20)), fmt.Sprintf("%.1f", per)}}}}
+	if !b.quick {
+		s.goals = []goal{atMost("KB of memory per idle connection", 6, per)}
+	}
+	return s, nil
+}
+
+// lockOnce opens a connection and acquires and releases one lock over it.
+func lockOnce(addr, key string) (*harness.Conn, error) {
+	c, err := harness.Dial(addr)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []struct {
+		command []string
+		want    string
+	}{
+		{[]string{"SET", key, "token", "NX", "PX", "30000"}, "+OK"},
+		{[]string{"EVAL", releaseScript, "1", key, "token"}, ":1"},
+	} {
+		reply, err := c.Do(step.command...)
+		if err == nil && reply != step.want {
+			err = fmt.Errorf("%s: %s, want %s", step.command[0], reply, step.want)
+		}
+		if err != nil {
+			c.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// settledMemory is what the proxy has resident when that has not become less
+// for a second.
+func (f *field) settledMemory() (int64, error) {
+	least, _, err := f.proxy.Memory()
+	for since := time.Now(); err == nil && time.Since(since) < time.Second; {
+		time.Sleep(100 * time.Millisecond)
+		var now int64
+		if now, _, err = f.proxy.Memory(); now < least {
+			least, since = now, time.Now()
+		}
+	}
+	return least, err
+}

@@ -23,6 +23,8 @@ type library struct {
 	short  time.Duration // a TTL that is to lapse
 	lacks  map[string]string
 	open   func(addr string) (client, error)
+	// prepare, if there is one, is called with each server before the scenarios.
+	prepare func(addr string) error
 }
 
 // client is a client object of a library, with connections of its own.

@@ -32,6 +32,13 @@ type scenario struct {
 // run plays all scenarios on both servers and prints the results.
 func (lib *library) run(servers [2]server, verbose bool) {
 	began := time.Now()
+	if lib.prepare != nil {
+		for _, server := range servers {
+			if err := lib.prepare(server.addr); err != nil {
+				fmt.Fprintf(os.Stderr, "%s: preparing the %s server: %v\n", lib.name, server.name, err)
+			}
+		}
+	}
 	var quick sync.WaitGroup
 	results := make([][2]*play, len(scenarios))
 	for i, s := range scenarios {

@@ -120,16 +120,19 @@ func TestServiceReturnsWithTheMajority(t *testing.T) {
 }
 
 // TestNoOrphansAfterStops: SIGSTOP and SIGCONT under load leave nothing behind,
-// as late commands are followed by their release (pitfall 15).
+// as late commands are followed by their release (pitfall 15). Where callers hold
+// their locks for a while, a stopped master misses an extend and a release of a
+// copy that it has made long before.
 func TestNoOrphansAfterStops(t *testing.T) {
 	for _, test := range []struct {
 		stopped int // of 3
+		work    time.Duration
 		also    accept
-	}{{1, nothingElse}, {2, orNoQuorum}} {
-		t.Run(fmt.Sprintf("%d of 3 stopped", test.stopped), func(t *testing.T) {
+	}{{1, 0, nothingElse}, {1, 60 * time.Millisecond, nothingElse}, {2, 0, orNoQuorum}} {
+		t.Run(fmt.Sprintf("%d of 3 stopped, locks held for %v", test.stopped, test.work), func(t *testing.T) {
 			m := startMasters(t, 3)
 			p := startProxy(t, m)
-			load := startLoad(t, p.Addr, 16, test.also)
+			load := startHolding(t, p.Addr, 16, test.also, test.work)
 			for range 4 {
 				for _, r := range m[:test.stopped] {
 					r.Freeze()

@@ -33,10 +33,14 @@ func cycle(key, token string) []step {
 	}
 }
 
+// extending is the step of a cycle that extends.
+const extending = 2
+
 // load is some callers that work in cycles, each with a connection and keys of
 // its own.
 type load struct {
 	callers sync.WaitGroup
+	work    time.Duration // how long a lock is held before it is extended
 	stop    chan struct{}
 	stalled func() time.Duration
 
@@ -57,7 +61,14 @@ func orNoQuorum(reply string) bool { return strings.HasPrefix(reply, "-NOQUORUM 
 // startLoad lets n callers work until finish is called.
 func startLoad(t *testing.T, addr string, n int, also accept) *load {
 	t.Helper()
-	l := &load{stop: make(chan struct{}), stalled: watchStalls(t)}
+	return startHolding(t, addr, n, also, 0)
+}
+
+// startHolding is startLoad with callers that hold a lock for as long as work
+// takes before they extend it.
+func startHolding(t *testing.T, addr string, n int, also accept, work time.Duration) *load {
+	t.Helper()
+	l := &load{stop: make(chan struct{}), work: work, stalled: watchStalls(t)}
 	for i := range n {
 		c := dial(t, addr)
 		l.callers.Go(func() { l.caller(c, fmt.Sprintf("load:%s:%d", addr, i), also) })
@@ -87,6 +98,9 @@ const longOutage = 30 * time.Second
 // business.
 func (l *load) cycle(c *harness.Conn, key, token string, also accept) error {
 	for i, s := range cycle(key, token) {
+		if i == extending {
+			time.Sleep(l.work)
+		}
 		reply, err := l.do(c, s, also)
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ type bucket struct {
 // overlap is what an unanswered round was told.
 type overlap struct {
 	renewed atomic.Bool // a copy may have been renewed or removed since
-	removed atomic.Bool // a copy may have been removed since
+	removed atomic.Bool // a copy may have been removed since; of an extend: its lock
 
 	touches  atomic.Uint32 // how often that was so
 	followed atomic.Bool   // of an extend: some operation that writes the key was sent since
@@ -160,6 +160,9 @@ func (l *listing) note(s *Swap, k int) {
 	o := &l.r.overlap
 	o.followed.Store(true)
 	p := s.part(k)
+	if l.r.f.class == classModify && p.HasToken && p.Mine.Effect == Delete && l.r.holds(l.k, p.Token) {
+		o.removed.Store(true)
+	}
 	mine := p.HasToken && p.Mine.writes() && l.r.mayCreate(l.k, p.Token)
 	if !mine && !s.Other.writes() {
 		return
@@ -193,6 +196,12 @@ func (r *round) mayLookLike(k int, s *stray) bool {
 func (r *round) mayCreate(k int, value []byte) bool {
 	c, possible := r.table.creation(k)
 	return possible && bytes.Equal(c.value, value)
+}
+
+// holds reports whether a round extends a lock of its key k with this token.
+func (r *round) holds(k int, token []byte) bool {
+	p := r.table.part(k)
+	return p.HasToken && bytes.Equal(p.Token, token)
 }
 
 // leave takes a round that is answered everywhere off the lists.

@@ -37,8 +37,8 @@ type round struct {
 	resending bool // a keeper's second try is on its way
 
 	overlap   overlap
-	removed   bool          // a release has its quorum …
-	removedAt time.Duration // … since this Clock time
+	applied   bool          // a release, extend or swap has its quorum …
+	appliedAt time.Duration // … since this Clock time
 	repairs   bool          // masters without the key get it
 	unwanted  atomic.Bool   // unsent calls of this round are pointless
 
@@ -157,6 +157,7 @@ func (r *round) vote(i int, a Answer) {
 		f.confirm(r, &do)
 	case granted, settled:
 		r.late(i, &do)
+		r.outdated(i, &do)
 		r.repair(i, &do)
 	case closed:
 		r.missed(i, &do)
@@ -228,9 +229,7 @@ func (r *round) succeed(t *tally, do *actions) {
 	if f.class == classAcquire || f.class == classModify {
 		r.phase = granted
 	}
-	if f.class == classDelete {
-		r.noteReleased(do)
-	}
+	r.noteApplied(do)
 	for i := range r.votes {
 		if r.voted[i] {
 			r.lostAnswer(i, do)

@@ -19,10 +19,7 @@ func (r *round) piece(i, k int) (c piece, created, possible bool) {
 	}
 	value, ttl, created := p.created(r.voteCase(i))
 	if created {
-		c.value, c.ttl, c.window = value, ttl, a.Expiry
-		if k > 0 {
-			c.window = a.And[k-1].Expiry
-		}
+		c.value, c.ttl, c.window = value, ttl, a.expiry(k)
 	}
 	return c, created, possible
 }
@@ -63,9 +60,9 @@ func (r *round) ttlsSeen(k int) (shortest, longest time.Duration) {
 	return shortest, longest
 }
 
-// aboutReleased is when the copies of key k that a release removed would have
-// expired, in Clock time; false if it removed none.
-func (r *round) aboutReleased(k int) (about [2]time.Duration, ok bool) {
+// aboutBefore is when the copies of key k would have expired, in Clock time, that
+// this release has removed or this extend has renewed; false if there were none.
+func (r *round) aboutBefore(k int) (about [2]time.Duration, ok bool) {
 	shortest, longest := r.ttlsSeen(k)
-	return [2]time.Duration{r.started + shortest - copySkew, r.removedAt + longest + r.f.q.opTimeout}, longest > 0
+	return [2]time.Duration{r.started + shortest - copySkew, r.appliedAt + longest + r.f.q.opTimeout + copySkew}, longest > 0
 }

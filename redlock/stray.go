@@ -67,9 +67,9 @@ const maxStrayTTL = 365 * 24 * 3600 * 1000
 const maxOwed = 16384
 
 // copySkew is how much sooner a copy may expire than the others of its lock,
-// beyond what is known of when they were looked at. It may expire later by as
-// much as its master is behind, at most the op timeout: a token that is used
-// again has to rest that long.
+// beyond what is known of when they were looked at. It may expire later by this and
+// by as much as its master is behind, which is the op timeout at most, as far as
+// its clock is known: a token that is used again has to rest that long.
 const copySkew = 10 * time.Millisecond
 
 // owe sees to a stray now, or when its master is back.
@@ -268,10 +268,13 @@ func (r *round) late(i int, do *actions) {
 	}
 }
 
-// noteReleased notes that a release removed copies, and sees to the masters that
-// have answered without removing theirs.
-func (r *round) noteReleased(do *actions) {
-	r.removed, r.removedAt = true, r.f.q.clock.Now()
+// noteApplied notes that a release or extend has its quorum, and sees to the
+// masters that have answered without removing the copies of what was released.
+func (r *round) noteApplied(do *actions) {
+	if r.f.class != classDelete && r.f.class != classModify {
+		return
+	}
+	r.applied, r.appliedAt = true, r.f.q.clock.Now()
 	for i := range r.votes {
 		if r.voted[i] {
 			r.missed(i, do)
@@ -279,11 +282,9 @@ func (r *round) noteReleased(do *actions) {
 	}
 }
 
-// missed looks at a master's answer to a release that the others decided. A
-// copy that also missed an extend is left to its TTL.
+// missed looks at a master's answer to a release that the others decided.
 func (r *round) missed(i int, do *actions) {
-	a := &r.votes[i]
-	if !r.removed || a.Status != Unsent && a.Status != Lost && (a.Status != Failed || a.Reason != ReasonTooLate) {
+	if r.f.class != classDelete || !r.applied || !r.votes[i].passedBy() {
 		return
 	}
 	if r.seats.masters[i] == nobody {
@@ -291,9 +292,54 @@ func (r *round) missed(i int, do *actions) {
 		return
 	}
 	for k := range r.table.keys() {
-		p := r.table.part(k)
-		if about, ok := r.aboutReleased(k); ok && p.HasToken && p.Mine.Effect == Delete {
-			do.owe(stray{master: r.seats.masters[i], key: p.Key, token: p.Token, about: about, lost: a.Status == Lost})
+		if r.table.part(k).Mine.Effect == Delete {
+			r.oweOld(i, k, do)
 		}
 	}
+}
+
+// outdated looks at a master's answer to an extend that the others decided, when
+// the lock has been released since. If the master missed the extend, its copy has
+// the expiry time of before, by which the release that it missed too does not know
+// it; and a later one if it was stopped in the middle of the extend, after it had
+// found that it is not too late. (A lock that is not yet released then leaves such
+// a copy to its TTL.)
+func (r *round) outdated(i int, do *actions) {
+	a := &r.votes[i]
+	if r.f.class != classModify || !r.overlap.removed.Load() || r.seats.masters[i] == nobody {
+		return
+	}
+	late := a.Status == Answered && a.Applied && a.Mine && r.f.q.clock.Now() > r.f.deadline
+	for k := range r.table.keys() {
+		p := r.table.part(k)
+		switch {
+		case a.passedBy():
+			r.oweOld(i, k, do)
+		case late && p.Mine.Effect == Expire && a.expiry(k) != Window{}:
+			do.owe(stray{master: r.seats.masters[i], key: p.Key, token: p.Token, window: a.expiry(k)})
+		}
+	}
+}
+
+// expiry is that which an applied table gave key k.
+func (a *Answer) expiry(k int) Window {
+	if k == 0 {
+		return a.Expiry
+	}
+	return a.And[k-1].Expiry
+}
+
+// oweOld sees to the copy of key k on master i that is as the others' were before
+// this round.
+func (r *round) oweOld(i, k int, do *actions) {
+	p := r.table.part(k)
+	if about, ok := r.aboutBefore(k); ok && p.HasToken {
+		do.owe(stray{master: r.seats.masters[i], key: p.Key, token: p.Token, about: about, lost: r.votes[i].Status == Lost})
+	}
+}
+
+// passedBy reports whether a call may have left a copy as it was that it should
+// have changed.
+func (a *Answer) passedBy() bool {
+	return a.Status == Unsent || a.Status == Lost || a.Status == Failed && a.Reason == ReasonTooLate
 }

@@ -46,6 +46,7 @@ type simClient struct {
 	since   time.Duration // of the entitlement
 	sent    time.Duration // when the present request was sent
 	asked   time.Duration // and the last acquire
+	by      *simProxy     // that the lock was acquired through
 	unknown []sending     // acquires whose reply never came
 	got     bool          // the present token was granted some time
 	renewed bool          // or somebody tried to extend it
@@ -289,6 +290,10 @@ func (c *simClient) send(what string, swap Swap, then func(out *Outcome, replied
 			return
 		}
 	}
+	again := s.cfg.tokens == retriedTokens || s.cfg.tokens == renewingTokens
+	if again && c.last != nil && p != c.last && !c.last.dead && s.now < c.sent+simLate && c.last.silent(c.sent) {
+		p = c.last // nor for longer if a master did not answer there
+	}
 	c.mixed = c.mixed || c.last != nil && p != c.last && s.now < c.sent+simLate && s.cfg.tokens == retriedTokens
 	c.sent = s.now
 	if p == nil {
@@ -328,6 +333,7 @@ func (c *simClient) send(what string, swap Swap, then func(out *Outcome, replied
 			c.checkDenied(seen, &out)
 			if out.Applied && what == "acquire" {
 				s.end.got(c)
+				c.by = p
 			}
 			q.Settle(op)
 			s.note("%s gets %s: case %d applied %v err %v", c.name, what, out.Case, out.Applied, out.Err)

@@ -25,14 +25,15 @@ type simEnd struct {
 	left    uint64          // copies left to their TTL before
 	failed  map[string]bool // tokens of acquires in the last phase that nobody got, or has any more
 	excused map[string]bool
-	lost    bool // a proxy died, and with it what it knew; or the set of masters changed
+	crossed map[string]bool // released through another proxy than they were acquired through
+	lost    bool            // a proxy died, and with it what it knew; or the set of masters changed
 }
 
 func (e *simEnd) begin(s *sim) {
 	if s.cfg.tokens != uniqueTokens || s.cfg.calm {
 		return // copies of one token may look like a lock
 	}
-	*e = simEnd{began: true, left: s.leftToTTL(), failed: make(map[string]bool), excused: make(map[string]bool)}
+	*e = simEnd{began: true, left: s.leftToTTL(), failed: make(map[string]bool), excused: make(map[string]bool), crossed: make(map[string]bool)}
 }
 
 func (s *sim) leftToTTL() (n uint64) {
@@ -73,6 +74,7 @@ func (e *simEnd) got(c *simClient) {
 func (e *simEnd) released(c *simClient) {
 	if e.began && !c.renewed && c.ttl == lastTTL {
 		e.failed[string(c.token)] = true
+		e.crossed[string(c.token)] = c.last != c.by
 	}
 }
 
@@ -97,9 +99,10 @@ func (e *simEnd) check(s *sim) {
 		}
 	}
 	// While a majority is not trusted, after steps of clocks, what it holds can
-	// not be told from a lock, and stays one until its TTL ends.
-	for _, n := range on {
-		if s.cfg.steps && n > len(members)/2 {
+	// not be told from a lock, and stays one until its TTL ends. Nor can what comes
+	// late after a release through another proxy (README, What it cannot promise).
+	for token, n := range on {
+		if (s.cfg.steps || e.crossed[token]) && n > len(members)/2 {
 			left -= n
 		}
 	}

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -23,6 +24,7 @@ type simLink struct {
 	inbox      []*simMessage // arrived, not executed
 	waiting    []*simMessage // sent, not answered
 	lastAt     time.Duration // when the last answer came
+	lateAt     time.Duration // when one came last that took longer than an op timeout, or the connection was lost
 	horizonAt  time.Duration // when the horizon was last asked for
 }
 
@@ -80,6 +82,14 @@ func (l *simLink) Send(c *Call) bool {
 	generation := l.generation
 	s.AfterFunc(l.arrival-s.now, func() { l.unqueue(c, generation) })
 	return true
+}
+
+// silent reports whether a master has not answered this proxy for an op timeout at
+// some time since.
+func (p *simProxy) silent(since time.Duration) bool {
+	return slices.ContainsFunc(p.links, func(l *simLink) bool {
+		return !l.up() || l.lateAt > since || len(l.waiting) > 0 && l.waiting[0].sent < p.s.now-simRest/2
+	})
 }
 
 func (l *simLink) up() bool { return l.u.wire != nil }
@@ -174,6 +184,34 @@ func (g *simMessage) run() {
 		g.reply()
 		return
 	}
+	if tooLate := g.tooLate(); !tooLate && g.limit != 0 && !s.calm() && s.chance(0.005) {
+		g.stop()
+		return
+	}
+	g.effect()
+}
+
+// stop stops the master in the middle of a script, between its look at the clock
+// and its effect, whatever happens to the connection meanwhile.
+func (g *simMessage) stop() {
+	l := g.link
+	s, d := l.s, l.s.between(5, 400)
+	s.note("m%d p%d stopped for %v while it executes %s", l.master.index, l.proxy.slot, d, describe(g.call))
+	g.limit = 0
+	l.master.stopped = max(l.master.stopped, s.now+d)
+	l.busy = l.master.stopped
+	s.AfterFunc(l.busy-s.now, func() {
+		if l.master.lives == g.life {
+			g.effect()
+		}
+	})
+	l.master.stopped++
+}
+
+// effect executes a call, and what follows it in its batch.
+func (g *simMessage) effect() {
+	l := g.link
+	s := l.s
 	g.execute()
 	if !s.calm() && s.chance(0.02) { // others get in between the commands of a batch
 		l.busy = s.now + s.between(0, 5)
@@ -182,6 +220,9 @@ func (g *simMessage) run() {
 	}
 	g.finish()
 }
+
+// tooLate is how a script begins.
+func (g *simMessage) tooLate() bool { return g.limit != 0 && g.link.master.wall() > g.limit }
 
 // execute applies a call at the master.
 func (g *simMessage) execute() {
@@ -193,11 +234,11 @@ func (g *simMessage) execute() {
 	if g.raise > 0 {
 		m.raiseHorizon(g.raise)
 	}
-	wall := m.wall()
-	if g.limit != 0 && wall > g.limit {
+	if g.tooLate() {
 		g.answer = Answer{Status: Failed, Reason: ReasonTooLate}
 		return
 	}
+	wall := m.wall()
 	v := m.apply(c.Table, g.window)
 	if g.link.s.cfg.verbose {
 		m.s.note("m%d p%d executes %s: saw %s applied %v, expiry %d in %v, sent at %v", m.index, g.link.proxy.slot, describe(c), describeState(v.before), v.applied, wall+v.before.TTL, g.window, g.sent)
@@ -259,6 +300,9 @@ func (g *simMessage) answered() {
 		return
 	}
 	l.lastAt = l.s.now
+	if l.s.now > g.sent+simRest/2 {
+		l.lateAt = l.s.now
+	}
 	l.judge(g)
 	g.call.Deliver(g.answer)
 	if g.answer.Status == Failed && endsVerification(g.answer.Reason) || l.u.link.replaced(g.end) {
@@ -305,6 +349,7 @@ func (l *simLink) fail() {
 	l.u.lost(l.u.wire)
 	lost := l.waiting
 	l.waiting = nil
+	l.lateAt = s.now
 	l.generation++
 	if s.chance(0.5) {
 		l.killedFrom = l.generation // the master noticed as well

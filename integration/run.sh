@@ -71,7 +71,7 @@ installed=$(mktemp)
 installing=$!
 
 step simulation, without the race detector: 10,000 schedules, and each rule switched off
-go test -timeout 15m -run '^TestSimulation' -v ./redlock
+go test -timeout 15m -run '^TestSimulation' -v ./redlock -sim.parallel="$(nproc)"
 
 step models of the rules, checked exhaustively
 ./redlock/model/check.sh

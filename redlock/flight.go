@@ -167,6 +167,9 @@ func (f *flight) givesUp(old *round, now time.Duration) (bool, Outcome) {
 	case now >= f.deadline, f.followed.Load() && t.applied >= t.need:
 		return true, Outcome{Err: old.noQuorum(&t)}
 	case f.class == classAcquire && f.followed.Load():
+		if t.answered < t.need || t.applied >= t.need { // it was no split vote
+			return true, Outcome{Err: old.noQuorum(&t)}
+		}
 		return true, old.heldBySplit(&t)
 	}
 	return false, Outcome{}

@@ -462,6 +462,25 @@ func TestSplitVoteKeeperAsksAgainAndOthersGiveWay(t *testing.T) {
 	}
 }
 
+// The set of masters has changed under an acquire, which is tried again; meanwhile
+// another one is sent behind it on its connection, so it must not be. Nothing is
+// known of the key then.
+func TestAnAcquireThatMustNotBeTriedAgainIsNotDeniedWhileNothingIsKnown(t *testing.T) {
+	h := newHandDriven(t, 3)
+	op := h.start(acquireOf("a"))
+	for i := range 3 {
+		h.take(i).Deliver(Answer{Status: Answered, Moved: true, Reason: reasonReseated})
+	}
+	h.wantDone(0) // it waits to be tried again
+	op.Follow()
+	h.pass(10 * time.Millisecond)
+	h.wantDone(1)
+	if op.Outcome.Err == nil {
+		t.Errorf("got %+v, want an error", op.Outcome)
+	}
+	h.wantNoCalls()
+}
+
 func TestSplitVoteEndsWithNilAtTheDeadline(t *testing.T) {
 	h := newHandDriven(t, 3)
 	op := h.start(acquireOf("b"))

@@ -102,7 +102,7 @@ func (c *simClient) wait(d time.Duration) { c.s.AfterFunc(d, c.step) }
 // where the next use may go through another proxy.
 func (c *simClient) next() {
 	low := 0.0
-	if c.s.cfg.tokens == retriedTokens || c.s.cfg.tokens == renewingTokens {
+	if (c.s.cfg.tokens == retriedTokens || c.s.cfg.tokens == renewingTokens) && (c.s.cfg.proxies > 1 || c.s.cfg.deaths) {
 		low = 101
 	}
 	c.wait(c.s.between(low, low+60))

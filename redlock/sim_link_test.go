@@ -142,6 +142,8 @@ func (l *simLink) send(g *simMessage) {
 func (l *simLink) delay() time.Duration {
 	s := l.s
 	switch x := s.rand.Float64(); {
+	case s.cfg.sluggish && !s.calm() && x < 0.3:
+		return s.between(5, 60)
 	case s.calm() || x < 0.85:
 		return s.between(0.05, 0.5)
 	case x < 0.97:
@@ -252,6 +254,9 @@ func (g *simMessage) execute() {
 	}
 	if c.Table.creates() {
 		m.s.created++
+		if m.s.cfg.aimed && !m.s.calm() && m.s.chance(0.1) {
+			m.s.AfterFunc(m.s.between(0.5, 3), func() { m.lose(m.flush) })
+		}
 	}
 	g.given = givenBy(v.expiry, wall)
 	for k := range g.answer.And {

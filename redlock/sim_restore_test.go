@@ -39,7 +39,11 @@ func (p *simProxy) begin(ctx context.Context, index int, r *restoration) {
 	})
 	x := &simRestore{p: p, index: index, to: p.links[index], ctx: ctx, r: r}
 	p.AfterFunc(0, func() {
-		p.AfterFunc(p.steward.roundsEnd(), x.attempt)
+		wait := p.steward.roundsEnd()
+		if p.s.cfg.skip.rounds {
+			wait = 0
+		}
+		p.AfterFunc(wait, x.attempt)
 	})
 }
 
@@ -65,6 +69,9 @@ func (x *simRestore) attempt() {
 		return
 	}
 	x.peers = st.votingPeers(x.index, x.r)
+	if s.cfg.skip.sources {
+		x.r.sources = 0
+	}
 	need := enoughPeers(st.size())
 	if s.cfg.skip.peers {
 		need--

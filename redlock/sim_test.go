@@ -49,6 +49,8 @@ type simConfig struct {
 	moves      bool // addresses come to lead to other servers
 	calamities bool // many masters lose what they have at once
 	flushes    bool // masters are emptied all the time
+	aimed      bool // masters are emptied just after they have voted for an acquire
+	sluggish   bool // much of what is sent takes as long as an op timeout
 	several    bool // clients lock two keys at once
 	calm       bool // no faults: everything answers within a millisecond
 	verbose    bool
@@ -62,6 +64,8 @@ type skips struct {
 	since       bool // masters vote in rounds from before they got their vote back
 	deadline    bool // execute what arrives after its deadline
 	peers       bool // read one peer less
+	rounds      bool // read them while rounds go on that count the old votes
+	sources     bool // what was read counts though a peer has lost its vote since
 	peerVotes   bool // read peers that do not vote
 	confirm     bool // what is read from a peer counts, however the reading ends
 	mark        bool // do not look whether the master was emptied meanwhile

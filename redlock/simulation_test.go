@@ -112,6 +112,19 @@ func TestSimulationCatches(t *testing.T) {
 		"no slack":                            func(c *simConfig) { c.off.slack = true },
 		"unknown merged as absent":            func(c *simConfig) { c.off.unknown = true },
 
+		"removed beside a newer acquire": func(c *simConfig) {
+			c.off.beside, c.tokens, c.proxies, c.deaths, c.sluggish = true, retriedTokens, 1, false, true
+		},
+		"CONTROL beside": func(c *simConfig) {
+			c.tokens, c.proxies, c.deaths, c.sluggish = retriedTokens, 1, false, true
+		},
+		"peers read while rounds go on": func(c *simConfig) {
+			c.skip.rounds, c.aimed, c.sluggish, c.proxies, c.clients = true, true, true, 3, 6
+		},
+		"reading kept of a peer that lost its vote": func(c *simConfig) {
+			c.skip.sources, c.moves, c.sluggish = true, true, true
+		},
+
 		"old server not excluded first":     func(c *simConfig) { c.skip.claims, c.moves = true, true },
 		"votes beside one of an old server": func(c *simConfig) { c.skip.deposed, c.moves = true, true },
 		"votes kept of an old server":       func(c *simConfig) { c.skip.void, c.moves = true, true },
@@ -138,9 +151,11 @@ func catches(t *testing.T, tests map[string]func(*simConfig)) {
 	if raceDetector {
 		t.Skip("run without the race detector, see integration/run.sh")
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	percent := debug.SetGCPercent(400)
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	for name, off := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for seed := uint64(1); seed <= 20_000; seed++ {
 				if s := runSeed(seed, off); len(s.faults) > 0 {
 					t.Logf("found with seed %d: %s", seed, s.faults[0])

@@ -16,8 +16,8 @@
  *    late sends less, which is a reply that never comes.  A proxy that has begun to resynchronise goes on although another one has admitted
  *    the master, and its late copies land there.
  *  - A resync reads whole masters, the model one key.  Keys are independent: no rule looks at two of them.
- *  - Masters are numbered in the order of their first loss: they are interchangeable.  With SYM=1 those that were never lost are also kept
- *    in order of what they hold, which leaves one of many states that are the same but for their numbers.
+ *  - Masters are numbered in the order of their first loss: they are interchangeable.  With SYM=1 masters and proxies are kept in order of
+ *    what they have instead, which leaves one of many states that are the same but for their numbers.
  *
  * A resync reads as many sources as it needs at least; more can only add to what is copied.  With T < SL+2 no lock
  * outlives a resync and a run shows nothing; T >= 3 is needed to tell the TTLs of sources apart.
@@ -146,20 +146,31 @@ c_decl {
   #define REACH(k, what) if (!seen_[k]) { seen_[k] = 1; printf("reached: %s\n", what); }
 }
 
-/* In C: what tells a master that was never lost from another one, and the exchange of two of them. */
-#define KEY_(m_) ({ long k_ = now.val[m_] | now.ttl[m_]<<2 | now.own[m_]<<6 | now.vote[m_]<<7 | now.vote[N+(m_)]<<9; int q_; \
-  for (q_ = 0; q_ < NP*N; q_++) k_ = k_<<1 | ((now.mk[q_]>>(m_))&1); k_; })
+/* In C: what tells masters apart but for their numbers, and the exchange of two of them and of the two proxies.  Any exchange leads to a state
+ * that is the same but for numbers, so how good the order is matters to the size of the search only. */
+#define COLUMN_(m_) ({ int q_, n_ = 0; for (q_ = 0; q_ < NP*N; q_++) n_ = n_<<1 | ((now.mk[q_]>>(m_))&1); n_; })
+#define ROW_(m_) ({ long k_ = 0; int q_; for (q_ = (m_); q_ < NP*N; q_ += N) k_ = k_<<8 | BITS(now.mk[q_])<<5 | now.bv[q_]<<3 | now.bt[q_]<<1 | now.emptied[q_]; k_; })
+#define KEY_(m_) ((long)(now.val[m_] | now.ttl[m_]<<2 | now.own[m_]<<6 | now.vote[m_]<<7 | now.vote[N+(m_)]<<9 | now.st[m_]<<11 | now.up[m_]<<13)<<40 | ROW_(m_)<<16 | COLUMN_(m_))
 #define SWAP_(v_,a_,b_) { unsigned char t_ = now.v_[a_]; now.v_[a_] = now.v_[b_]; now.v_[b_] = t_; }
-#define EXCHANGE_(a_,b_) { int q_; SWAP_(val,a_,b_) SWAP_(ttl,a_,b_) SWAP_(own,a_,b_) SWAP_(vote,a_,b_) SWAP_(vote,N+(a_),N+(b_)) \
-  for (q_ = 0; q_ < NP*N; q_++) if (((now.mk[q_]>>(a_)) ^ (now.mk[q_]>>(b_))) & 1) now.mk[q_] ^= 1<<(a_) | 1<<(b_); }
+#define SWAPROW_(a_,b_) { SWAP_(mk,a_,b_) SWAP_(bv,a_,b_) SWAP_(bt,a_,b_) SWAP_(emptied,a_,b_) }
+#define EXCHANGE_(a_,b_) { int q_; SWAP_(val,a_,b_) SWAP_(ttl,a_,b_) SWAP_(own,a_,b_) SWAP_(up,a_,b_) SWAP_(st,a_,b_) SWAP_(vote,a_,b_) SWAP_(vote,N+(a_),N+(b_)) \
+  for (q_ = 0; q_ < NP*N; q_++) if (((now.mk[q_]>>(a_)) ^ (now.mk[q_]>>(b_))) & 1) now.mk[q_] ^= 1<<(a_) | 1<<(b_); \
+  for (q_ = 0; q_ < NP*N; q_ += N) SWAPROW_(q_+(a_), q_+(b_)) }
+#if NP>1
+#define DIFFER_(v_) if (!d_) d_ = now.v_[N+r_] - now.v_[r_];
+#define PROXIES_ { int d_ = 0, r_; for (r_ = 0; r_ < N && !d_; r_++) { DIFFER_(mk) DIFFER_(bv) DIFFER_(bt) DIFFER_(emptied) } \
+  if (d_ < 0) for (r_ = 0; r_ < N; r_++) SWAPROW_(r_, N+r_) }
+#else
+#define PROXIES_
+#endif
 #if SYM
-#define SORT ; c_code { int a_, b_; for (a_ = now.first; a_ < N-1; a_++) for (b_ = a_+1; b_ < N; b_++) if (KEY_(b_) < KEY_(a_)) EXCHANGE_(a_, b_) }
+#define SORT ; c_code { int a_, b_; PROXIES_ for (a_ = 0; a_ < N-1; a_++) for (b_ = a_+1; b_ < N; b_++) if (KEY_(b_) < KEY_(a_)) EXCHANGE_(a_, b_) PROXIES_ }
 #define MAYLOSE(m) 1
-#define BRING(m) c_code { if (m > now.first) { EXCHANGE_(m, now.first) now.x = now.first; } else now.x = m; }
+#define LOSTFIRST(m) 0
 #else
 #define SORT
 #define MAYLOSE(m) m<=first
-#define BRING(m) x = m
+#define LOSTFIRST(m) (m==first && first<N-1)
 #endif
 
 inline clearop(c) { op[c]=0; age[c]=0; j=0; do :: j<N -> VO(c,j)=0; j++ :: else -> break od; j=0 }
@@ -184,7 +195,7 @@ inline unask(m) {
 
 inline lose(m) {
   val[m]=FREE; ttl[m]=0; own[m]=0; losses--;
-  if :: m==first && first<N-1 -> first++ :: else fi }
+  if :: LOSTFIRST(m) -> first++ :: else fi }
 
 inline crash(m) {
   lose(m); up[m]=0;
@@ -256,8 +267,8 @@ inline grant(c) {
 #define A_LEFT(c,m)   :: d_step { LEFT && val[m]==FREE && (op[c]!=0 || ph[c]!=0) -> val[m]=c+1; ttl[m]=TUP; own[m]=1; printf("ACT failed attempt with the token of %c on master %d\n",'A'+c,m) SORT }
 #define A_UNDO(m)     :: d_step { LEFT && own[m] -> val[m]=FREE; ttl[m]=0; own[m]=0; printf("ACT its undo on master %d\n",m) SORT }
 #define A_GRANT(c)    :: d_step { op[c]!=0 && GIVEN(c)>=Q -> printf("ACT %c is granted (%d)\n",'A'+c,op[c]); grant(c) SORT }
-#define A_CRASH(m)    :: d_step { losses>0 && MAYLOSE(m) && !LATE(0,m) && !LATE(1,m) -> BRING(m); printf("ACT master %d crashes\n",x); crash(x); x=0 SORT }
-#define A_FLUSH(m)    :: d_step { FLUSH && losses>0 && MAYLOSE(m) && !LATE(0,m) && !LATE(1,m) -> BRING(m); printf("ACT master %d is emptied\n",x); flush(x); x=0 SORT }
+#define A_CRASH(m)    :: d_step { losses>0 && MAYLOSE(m) && !LATE(0,m) && !LATE(1,m) -> printf("ACT master %d crashes\n",m); crash(m) SORT }
+#define A_FLUSH(m)    :: d_step { FLUSH && losses>0 && MAYLOSE(m) && !LATE(0,m) && !LATE(1,m) -> printf("ACT master %d is emptied\n",m); flush(m) SORT }
 #define A_NOISE(m)    :: d_step { val[m]==FREE -> val[m]=Z; printf("ACT noise on master %d\n",m) SORT } \
                       :: d_step { val[m]==Z -> val[m]=FREE; ttl[m]=0; printf("ACT noise gone from master %d\n",m) SORT }
 #define A_NOTICE(m)   :: d_step { UNSEEN && st[m]==UNNOTICED -> st[m]=LOST; unask(m); printf("ACT loss of master %d is noticed\n",m) SORT }

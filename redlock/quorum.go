@@ -33,7 +33,6 @@ type rules struct {
 	look        bool // look before removing whatever is there
 	undo        bool // remove what a failed attempt created
 	late        bool // look at copies that come after the deadline
-	beside      bool // remove no copy while an acquire is under way that may make one like it
 }
 
 // Quorum runs swaps over a set of masters in one database. It is safe for

@@ -9,7 +9,7 @@ type glimpse struct {
 // glimpse looks at all masters. Where all of them lose what they have at once it
 // tells nothing: a grant that was under way holds all the same.
 func (s *sim) glimpse() glimpse {
-	g := glimpse{free: !s.cfg.several && !s.cfg.calamities && !s.cfg.moves, created: s.created}
+	g := glimpse{free: !s.cfg.several && !s.cfg.calamities && !s.cfg.aimed && !s.cfg.moves, created: s.created}
 	for _, m := range s.masters {
 		_, _, held := m.get(string(simKey))
 		g.free = g.free && !held

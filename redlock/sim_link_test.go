@@ -73,6 +73,9 @@ func (l *simLink) Send(c *Call) bool {
 	if c.side == nil && c.round.started < s.now {
 		s.count.keepers++
 	}
+	if s.cfg.aimed && c.side == nil && c.round.f.class == classAcquire && !s.calm() {
+		l.aim(c)
+	}
 	if s.chance(0.05) && !s.calm() { // waits in the worker's queue for a while
 		l.arrival = max(l.arrival, s.now+s.between(0, 30))
 	} else if l.arrival <= s.now {
@@ -90,6 +93,25 @@ func (p *simProxy) silent(since time.Duration) bool {
 	return slices.ContainsFunc(p.links, func(l *simLink) bool {
 		return !l.up() || l.lateAt > since || len(l.waiting) > 0 && l.waiting[0].sent < p.s.now-simRest/2
 	})
+}
+
+// aim has some acquires reach one master at once, which is emptied as soon as it
+// has voted, and the others late.
+func (l *simLink) aim(c *Call) {
+	s := l.s
+	if c.round != s.aimedAt {
+		s.aimedAt, s.victim = c.round, -1
+		if s.chance(0.2) {
+			s.victim = s.rand.IntN(len(c.round.calls))
+		}
+	}
+	switch s.victim {
+	case -1:
+	case int(c.index):
+		s.AfterFunc(s.between(0.6, 2), func() { l.master.lose(l.master.flush) })
+	default:
+		l.arrival = max(l.arrival, s.now+s.between(15, 45))
+	}
 }
 
 func (l *simLink) up() bool { return l.u.wire != nil }
@@ -254,9 +276,6 @@ func (g *simMessage) execute() {
 	}
 	if c.Table.creates() {
 		m.s.created++
-		if m.s.cfg.aimed && !m.s.calm() && m.s.chance(0.1) {
-			m.s.AfterFunc(m.s.between(0.5, 3), func() { m.lose(m.flush) })
-		}
 	}
 	g.given = givenBy(v.expiry, wall)
 	for k := range g.answer.And {

@@ -69,9 +69,6 @@ func (x *simRestore) attempt() {
 		return
 	}
 	x.peers = st.votingPeers(x.index, x.r)
-	if s.cfg.skip.sources {
-		x.r.sources = 0
-	}
 	need := enoughPeers(st.size())
 	if s.cfg.skip.peers {
 		need--

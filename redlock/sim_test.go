@@ -29,9 +29,11 @@ type sim struct {
 	faults  []string
 	count   simCount
 	end     simEnd
-	serial  int  // of markers
-	early   bool // nobody does anything yet
-	created int  // copies, by anybody
+	serial  int    // of markers
+	early   bool   // nobody does anything yet
+	created int    // copies, by anybody
+	aimedAt *round // see simLink.aim
+	victim  int
 	log     []string
 }
 
@@ -49,7 +51,7 @@ type simConfig struct {
 	moves      bool // addresses come to lead to other servers
 	calamities bool // many masters lose what they have at once
 	flushes    bool // masters are emptied all the time
-	aimed      bool // masters are emptied just after they have voted for an acquire
+	aimed      bool // masters are emptied just after they have voted for an acquire, before others get it
 	sluggish   bool // much of what is sent takes as long as an op timeout
 	several    bool // clients lock two keys at once
 	calm       bool // no faults: everything answers within a millisecond
@@ -65,7 +67,6 @@ type skips struct {
 	deadline    bool // execute what arrives after its deadline
 	peers       bool // read one peer less
 	rounds      bool // read them while rounds go on that count the old votes
-	sources     bool // what was read counts though a peer has lost its vote since
 	peerVotes   bool // read peers that do not vote
 	confirm     bool // what is read from a peer counts, however the reading ends
 	mark        bool // do not look whether the master was emptied meanwhile
@@ -221,6 +222,7 @@ func runSeed(seed uint64, fix func(*simConfig)) *sim {
 	case 6:
 		s.cfg.moves = true
 	}
+	s.cfg.sluggish = s.rand.IntN(8) == 0
 	fix(&s.cfg)
 	if s.cfg.tokens == constantToken {
 		s.cfg.proxies = 1 // the README says: through one proxy only

@@ -110,6 +110,23 @@ func TestClockStepInvalidatesWhatWasRestoredBefore(t *testing.T) {
 	}
 }
 
+func TestWhatWasReadDoesNotCountIfAMasterThatWasReadHasLostItsVoteSince(t *testing.T) {
+	for _, tt := range []struct {
+		lost   int // the master
+		readAt time.Duration
+		want   string
+	}{{1, 10, ""}, {1, 30, "resynchronised"}, {2, 10, "resynchronised"}} {
+		s := &steward{voids: newVoids(3), restoring: []*restoration{{generation: 1, done: "resynchronised", readAt: tt.readAt}}}
+		s.restoring[0].sources.set(1)
+		s.voids.void(tt.lost)
+		s.voids.decided(s.voids.count(), 20)
+		views := []view{{generation: 1}}
+		if s.tell(views); views[0].restored != tt.want {
+			t.Errorf("master %d lost its vote at 20, read at %d: %q, want %q", tt.lost, tt.readAt, views[0].restored, tt.want)
+		}
+	}
+}
+
 func TestClockStepInvalidatesAnAdmissionThatIsBeingWritten(t *testing.T) {
 	l := newLink(0)
 	generation := l.opened(identity{}, 0, 0, suffix{ok: true})

@@ -202,7 +202,7 @@ func (q *Quorum) remove(s *stray) {
 	b := q.bucket(s.key)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !q.off.beside && (s.of != nil && s.touched != s.of.overlap.touches.Load() || s.met || b.acquires.mayMake(s)) {
+	if s.of != nil && s.touched != s.of.overlap.touches.Load() || s.met || b.acquires.mayMake(s) {
 		q.Stats.UndoCancelled.Add(1)
 		q.Stats.LeftToTTL.Add(1)
 		return

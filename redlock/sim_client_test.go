@@ -290,7 +290,7 @@ func (c *simClient) send(what string, swap Swap, then func(out *Outcome, replied
 			return
 		}
 	}
-	again := s.cfg.tokens == retriedTokens || s.cfg.tokens == renewingTokens
+	again := !s.cfg.hasty && (s.cfg.tokens == retriedTokens || s.cfg.tokens == renewingTokens)
 	if again && c.last != nil && p != c.last && !c.last.dead && s.now < c.sent+simLate && c.last.silent(c.sent) {
 		p = c.last // nor for longer if a master did not answer there
 	}

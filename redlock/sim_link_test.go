@@ -76,6 +76,9 @@ func (l *simLink) Send(c *Call) bool {
 	if s.cfg.aimed && c.side == nil && c.round.f.class == classAcquire && !s.calm() {
 		l.aim(c)
 	}
+	if s.cfg.lagging && c.side == nil && c.round.f.class == classAcquire && !s.calm() && s.chance(0.1) {
+		l.blocked = max(l.blocked, s.now+s.between(55, 150))
+	}
 	if s.chance(0.05) && !s.calm() { // waits in the worker's queue for a while
 		l.arrival = max(l.arrival, s.now+s.between(0, 30))
 	} else if l.arrival <= s.now {

@@ -52,8 +52,10 @@ type simConfig struct {
 	calamities bool // many masters lose what they have at once
 	flushes    bool // masters are emptied all the time
 	aimed      bool // masters are emptied just after they have voted for an acquire, before others get it
+	lagging    bool // many acquires reach one of the masters after their deadline
 	sluggish   bool // much of what is sent takes as long as an op timeout
 	several    bool // clients lock two keys at once
+	hasty      bool // clients use a token again after two op timeouts, whether or not masters have answered
 	calm       bool // no faults: everything answers within a millisecond
 	verbose    bool
 	off        rules

@@ -102,7 +102,7 @@ func TestSimulationCatches(t *testing.T) {
 		"no generation and no identity check": func(c *simConfig) { c.skip.votes = true },
 		"undo by value, whosever copy it is":  func(c *simConfig) { c.off.window = true },
 		"removal without a look":              func(c *simConfig) { c.off.look, c.tokens = true, uniqueTokens },
-		"late commands by value":              func(c *simConfig) { c.skip.deadline = true },
+		"late commands by value":              func(c *simConfig) { c.skip.deadline, c.hasty = true, true },
 		"too few peers read":                  func(c *simConfig) { c.skip.peers = true },
 		"emptied again while it is filled":    func(c *simConfig) { c.skip.mark, c.flushes = true, true },
 		"removed while a peer holds it":       func(c *simConfig) { c.skip.lacks = true },
@@ -132,7 +132,7 @@ func TestSimulationCatches(t *testing.T) {
 		"copies of failed acquires not removed": func(c *simConfig) { c.off.undo = true },
 		"copies after the deadline not looked at": func(c *simConfig) {
 			c.off.late, c.tokens, c.last = true, uniqueTokens, 3*time.Second
-			c.clients, c.proxies, c.deaths = 2, 3, false
+			c.clients, c.proxies, c.deaths, c.lagging = 2, 3, false, true
 		},
 	})
 }

@@ -93,10 +93,10 @@ violated() {
 # Each line of the lists is: model; flags; states at least; what must be reached.
 small() {
 	cat <<-'LIST'
-		resync; -DSYM=1 -DNP=1 -DT=2 -DLEFT=0; 80000; a lock is copied; a master votes again; sources that disagree; a target that holds another value; a second lock after a loss; an extend after a loss
+		resync; -DSYM=1 -DNP=1 -DT=2 -DLEFT=0; 75000; a lock is copied; a master votes again; sources that disagree; a target that holds another value; a second lock after a loss; an extend after a loss
 		resync; -DSYM=1 -DNP=1 -DT=2; 300000; a copy is saved from an undo; a second lock after a loss
 		resync; -DNP=1 -DT=2 -DCR=2 -DLEFT=0 -DEXT=0; 100000; a missing marker; a lock is copied; a second lock after a loss
-		resync; -DSYM=1 -DN=5 -DNP=1 -DT=2 -DLEFT=0 -DEXT=0 -DFLUSH=0; 800000; sources with different TTLs; the TTL of a copy is raised; a second lock after a loss
+		resync; -DSYM=1 -DN=5 -DNP=1 -DT=2 -DLEFT=0 -DEXT=0 -DFLUSH=0; 750000; sources with different TTLs; the TTL of a copy is raised; a second lock after a loss
 		records; -DNP=1 -DPR=1; 5000; a bootstrap; a grant after a loss; a rival after a loss
 		records; -DNP=1 -DSTARTED=1 -DCR=2; 5000; a missing marker; an admission after a resync; a rival after a loss
 		records; -DNP=1 -DSTARTED=1 -DCR=2 -DSTEPS=1; 10000; a withdrawal; an admission after a resync; a rival after a loss
@@ -156,7 +156,9 @@ large() {
 	cat <<-'LIST'
 		resync; -DNP=1 -DT=2 -DCR=2; 3000000; a missing marker; a copy is saved from an undo; a second lock after a loss
 		resync; -DNP=2 -DT=2 -DLEFT=0; 3000000; a lock is copied; a second lock after a loss
-		resync; -DSYM=1 -DN=5 -DNP=1 -DT=2 -DLEFT=0; 13000000; an extend after a loss; the TTL of a copy is raised; a second lock after a loss
+		resync; -DSYM=1 -DN=5 -DNP=1 -DT=2 -DLEFT=0; 12000000; an extend after a loss; the TTL of a copy is raised; a second lock after a loss
+		resync; -DSYM=1 -DN=5 -DNP=1 -DT=2 -DCR=2 -DLEFT=0 -DEXT=0 -DFLUSH=0; 39000000; sources with different TTLs; the TTL of a copy is raised; a second lock after a loss
+		resync; -DSYM=1 -DNP=2 -DT=2 -DCR=2 -DLEFT=0 -DEXT=0 -DFLUSH=0; 26000000; sources that disagree; a lock is copied; a second lock after a loss
 		sets; -DCONF=1; 7000000; of two changes one is decided; a grant in a new set
 		sets; -DCONF=2; 5000000; of two changes one is decided; a grant in a new set
 		sets; -DCONF=3; 400000; of two changes one is decided; a grant in a new set
@@ -186,7 +188,7 @@ start() {
 prefix=
 case ${1:-} in
 -large)
-	prefix="nice -n 19" gcc="-O3 -DCOLLAPSE -DMEMLIM=9000" hash=26 report=1 jobs=1
+	prefix="nice -n 19" gcc="-O3 -DCOLLAPSE -DMEMLIM=12000" hash=27 report=1 jobs=1
 	each < <(large)
 	;;
 -trail)

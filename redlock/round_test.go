@@ -285,28 +285,40 @@ func TestAReleaseThatAMasterMissedIsMadeUpFor(t *testing.T) {
 	h.wantNoCalls()
 }
 
+// extendedAtTwo extends a lock of 10 s, and releases it then if it is to be released,
+// at two masters. It returns the extend that the third has not answered.
+func (h *handDriven) extendedAtTwo(released bool) *Call {
+	h.start(extendOf("a"))
+	h.mine(0, 10_000, true)
+	h.mine(1, 10_002, true)
+	h.wantDone(1)
+	extend := h.take(2)
+	if released {
+		h.start(releaseOf("a"))
+		h.mine(0, 30_000, true)
+		h.mine(1, 30_000, true)
+		h.absent(2)
+	}
+	return extend
+}
+
+// removedAtThird answers the look whether a majority has the token, which only the
+// third master has, and returns the removal there.
+func (h *handDriven) removedAtThird() *Call {
+	h.absent(0)
+	h.absent(1)
+	h.mine(2, 10_000, false)
+	return h.wantUndo(2)
+}
+
 // A copy that missed its extend has another expiry time than the one by which a
 // release that it missed too would be made up for.
 func TestAnExtendThatAMasterMissedIsMadeUpForOnceItsLockIsReleased(t *testing.T) {
 	for _, released := range []bool{true, false} {
 		h := newHandDriven(t, 3)
-		h.start(extendOf("a"))
-		h.mine(0, 10_000, true)
-		h.mine(1, 10_002, true)
-		h.wantDone(1)
-		missed := h.take(2)
+		h.extendedAtTwo(released).Deliver(Answer{Status: Unsent, Reason: "too late"})
 		if released {
-			h.start(releaseOf("a"))
-			h.mine(0, 30_000, true)
-			h.mine(1, 30_000, true)
-			h.absent(2)
-		}
-		missed.Deliver(Answer{Status: Unsent, Reason: "too late"})
-		if released {
-			h.absent(0)
-			h.absent(1)
-			h.mine(2, 10_000, false)
-			if c := h.wantUndo(2); c.About != [2]time.Duration{9990 * time.Millisecond, 10_062 * time.Millisecond} {
+			if c := h.removedAtThird(); c.About != [2]time.Duration{9990 * time.Millisecond, 10_062 * time.Millisecond} {
 				t.Errorf("removal about %v", c.About)
 			}
 		}
@@ -319,26 +331,13 @@ func TestAnExtendThatAMasterMissedIsMadeUpForOnceItsLockIsReleased(t *testing.T)
 func TestAnExtendThatAMasterExecutedLateIsMadeUpForOnceItsLockIsReleased(t *testing.T) {
 	for _, released := range []bool{true, false} {
 		h := newHandDriven(t, 3)
-		h.start(extendOf("a"))
-		h.mine(0, 10_000, true)
-		h.mine(1, 10_002, true)
-		h.wantDone(1)
-		extend := h.take(2)
-		if released {
-			h.start(releaseOf("a"))
-			h.mine(0, 30_000, true)
-			h.mine(1, 30_000, true)
-			h.absent(2)
-		}
+		extend := h.extendedAtTwo(released)
 		h.pass(time.Second)
 		window := Window{From: 31_060, To: 31_070}
 		extend.Deliver(Answer{Status: Answered, Votes: true, Applied: true, Mine: true, Expiry: window,
 			Before: State{Kind: Text, Value: []byte("a"), TTL: 9000}})
 		if released {
-			h.absent(0)
-			h.absent(1)
-			h.mine(2, 30_000, false)
-			if c := h.wantUndo(2); c.Window != window {
+			if c := h.removedAtThird(); c.Window != window {
 				t.Errorf("removed if it ends within %v, want %v", c.Window, window)
 			}
 		}

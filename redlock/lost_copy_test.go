@@ -63,11 +63,7 @@ func TestACopyThatAHungMasterMakesWhenItGoesOnIsRemoved(t *testing.T) {
 
 func TestACopyOfALostAnswerStaysWhileItsLockLives(t *testing.T) {
 	h := newHandDriven(t, 3)
-	op := h.start(acquireOf("a"))
-	h.created(0)
-	h.created(1)
-	h.q.Claim(op)
-	h.q.Settle(op)
+	h.grantedAtTwo()
 	h.take(2).Deliver(Answer{Status: Lost, Reason: "no answer"})
 	h.pass(time.Second)
 	h.q.Returned(h.q.masters[2])

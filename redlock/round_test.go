@@ -285,6 +285,19 @@ func TestAReleaseThatAMasterMissedIsMadeUpFor(t *testing.T) {
 	h.wantNoCalls()
 }
 
+// grantedAtTwo acquires a lock at two masters and hands it over; the third has not
+// answered.
+func (h *handDriven) grantedAtTwo() {
+	h.t.Helper()
+	op := h.start(acquireOf("a"))
+	h.created(0)
+	h.created(1)
+	if !h.q.Claim(op) {
+		h.t.Fatal("not granted")
+	}
+	h.q.Settle(op)
+}
+
 // extendedAtTwo extends a lock of 10 s, and releases it then if it is to be released,
 // at two masters. It returns the extend that the third has not answered.
 func (h *handDriven) extendedAtTwo(released bool) *Call {
@@ -615,11 +628,7 @@ func TestRemovalOfNothingIsAnsweredByTheLook(t *testing.T) {
 
 func TestALateCopyWithoutAMajorityIsRemoved(t *testing.T) {
 	h := newHandDriven(t, 3)
-	op := h.start(acquireOf("a"))
-	h.created(0)
-	h.created(1)
-	h.q.Claim(op)
-	h.q.Settle(op)
+	h.grantedAtTwo()
 	h.pass(60 * time.Millisecond)
 	h.created(2) // a straggler; the lock was released through another proxy
 	h.absent(0)
@@ -630,11 +639,7 @@ func TestALateCopyWithoutAMajorityIsRemoved(t *testing.T) {
 
 func TestALateCopyOfALiveLockStays(t *testing.T) {
 	h := newHandDriven(t, 3)
-	op := h.start(acquireOf("a"))
-	h.created(0)
-	h.created(1)
-	h.q.Claim(op)
-	h.q.Settle(op)
+	h.grantedAtTwo()
 	h.pass(60 * time.Millisecond)
 	h.created(2)
 	h.mine(0, 1000, false)

@@ -102,10 +102,16 @@ func (c *simClient) wait(d time.Duration) { c.s.AfterFunc(d, c.step) }
 // where the next use may go through another proxy.
 func (c *simClient) next() {
 	low := 0.0
-	if (c.s.cfg.tokens == retriedTokens || c.s.cfg.tokens == renewingTokens) && (c.s.cfg.proxies > 1 || c.s.cfg.deaths) {
+	if c.usesTokensAgain() && (c.s.cfg.proxies > 1 || c.s.cfg.deaths) {
 		low = 101
 	}
 	c.wait(c.s.between(low, low+60))
+}
+
+// usesTokensAgain reports whether a token of the client's own may be sent again after
+// it was released, or not got.
+func (c *simClient) usesTokensAgain() bool {
+	return c.s.cfg.tokens == retriedTokens || c.s.cfg.tokens == renewingTokens
 }
 
 // proxy is one that lives, nil if none does.
@@ -290,8 +296,7 @@ func (c *simClient) send(what string, swap Swap, then func(out *Outcome, replied
 			return
 		}
 	}
-	again := !s.cfg.hasty && (s.cfg.tokens == retriedTokens || s.cfg.tokens == renewingTokens)
-	if again && c.last != nil && p != c.last && !c.last.dead && s.now < c.sent+simLate && c.last.silent(c.sent) {
+	if !s.cfg.hasty && c.usesTokensAgain() && c.last != nil && p != c.last && !c.last.dead && s.now < c.sent+simLate && c.last.silent(c.sent) {
 		p = c.last // nor for longer if a master did not answer there
 	}
 	c.mixed = c.mixed || c.last != nil && p != c.last && s.now < c.sent+simLate && s.cfg.tokens == retriedTokens

@@ -95,7 +95,7 @@ func (e *simEnd) check(s *sim) {
 		return
 	}
 	s.count.checked++
-	left, members := 0, s.members()
+	members := s.members()
 	on := make(map[string]int)  // how many masters hold a token
 	bad := make(map[string]int) // and of these, where it should not be
 	for _, m := range members {
@@ -109,16 +109,16 @@ func (e *simEnd) check(s *sim) {
 			s.note("m%d has %s: %q ttl %d", m.index, name, value, ttl)
 			if on[token]++; back {
 				bad[token]++
-				left++
 			}
 		}
 	}
 	// While a majority is not trusted, after steps of clocks, what it holds can
 	// not be told from a lock, and stays one until its TTL ends. Nor can what comes
 	// late after a release through another proxy (README, What it cannot promise).
+	left := 0
 	for token, n := range on {
-		if (s.cfg.steps || e.crossed[token]) && n > len(members)/2 {
-			left -= bad[token]
+		if n <= len(members)/2 || !s.cfg.steps && !e.crossed[token] {
+			left += bad[token]
 		}
 	}
 	if counted := s.leftToTTL() - e.left; left > int(counted) {

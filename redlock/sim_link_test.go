@@ -73,11 +73,8 @@ func (l *simLink) Send(c *Call) bool {
 	if c.side == nil && c.round.started < s.now {
 		s.count.keepers++
 	}
-	if s.cfg.aimed && c.side == nil && c.round.f.class == classAcquire && !s.calm() {
-		l.aim(c)
-	}
-	if s.cfg.lagging && c.side == nil && c.round.f.class == classAcquire && !s.calm() && s.chance(0.1) {
-		l.blocked = max(l.blocked, s.now+s.between(55, 150))
+	if c.side == nil && c.round.f.class == classAcquire && !s.calm() {
+		l.disturb(c)
 	}
 	if s.chance(0.05) && !s.calm() { // waits in the worker's queue for a while
 		l.arrival = max(l.arrival, s.now+s.between(0, 30))
@@ -96,6 +93,17 @@ func (p *simProxy) silent(since time.Duration) bool {
 	return slices.ContainsFunc(p.links, func(l *simLink) bool {
 		return !l.up() || l.lateAt > since || len(l.waiting) > 0 && l.waiting[0].sent < p.s.now-simRest/2
 	})
+}
+
+// disturb does to an acquire that is being sent what the schedule is about.
+func (l *simLink) disturb(c *Call) {
+	s := l.s
+	if s.cfg.aimed {
+		l.aim(c)
+	}
+	if s.cfg.lagging && s.chance(0.1) {
+		l.blocked = max(l.blocked, s.now+s.between(55, 150))
+	}
 }
 
 // aim has some acquires reach one master at once, which is emptied as soon as it
@@ -211,7 +219,7 @@ func (g *simMessage) run() {
 		g.reply()
 		return
 	}
-	if tooLate := g.tooLate(); !tooLate && g.limit != 0 && !s.calm() && s.chance(0.005) {
+	if g.limit != 0 && !g.tooLate() && !s.calm() && s.chance(0.005) {
 		g.stop()
 		return
 	}

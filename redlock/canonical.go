@@ -49,22 +49,38 @@ func (e *encoder) notAfter(c *Call) string {
 
 // canonicalMany encodes several such calls, on keys of their own, as one command.
 func (e *encoder) canonicalMany(calls []*Call, d *dialect) rueidis.Completed {
-	e.keys, e.args = e.keys[:0], e.args[:0]
-	before := ""
+	e.keys, e.args, e.runs = e.keys[:0], e.args[:0], e.runs[:0]
+	run := treatment{}
+	n := 0 // how many calls of the run there are
 	for _, c := range calls {
-		t, px, limit := c.Table, "", e.notAfter(c)
-		if t.Mine.Effect == Expire {
-			px = e.spell(t.Mine.TTL)
+		if next := e.treatment(c); next != run {
+			e.endRun(run, n)
+			run, n = next, 0
 		}
-		e.keys = append(e.keys, share(t.Key))
-		if limit == before {
-			limit = ""
-		} else {
-			before = limit
-		}
-		e.args = append(e.args, share(t.Token), px, limit)
+		e.keys, e.args = append(e.keys, share(c.Table.Key)), append(e.args, share(c.Table.Token))
+		n++
 	}
-	return e.builder.Arbitrary("EVALSHA", d.canonicalMany, strconv.Itoa(len(calls))).Keys(e.keys...).Args(e.args...).Build()
+	e.endRun(run, n)
+	return e.builder.Arbitrary("EVALSHA", d.canonicalMany, strconv.Itoa(len(calls))).Keys(e.keys...).Args(e.args...).Args(e.runs...).Build()
+}
+
+// treatment is what canonicalManyScript does to some keys: it gives them a TTL, or
+// deletes them if there is none, unless it is too late.
+type treatment struct{ notAfter, px string }
+
+func (e *encoder) treatment(c *Call) treatment {
+	t := treatment{notAfter: e.notAfter(c)}
+	if c.Table.Mine.Effect == Expire {
+		t.px = e.spell(c.Table.Mine.TTL)
+	}
+	return t
+}
+
+// endRun notes that n calls are treated alike.
+func (e *encoder) endRun(t treatment, n int) {
+	if n > 0 {
+		e.runs = append(e.runs, e.digitsOf(int64(n), &e.count), t.notAfter, t.px)
+	}
 }
 
 // decodeCanonical reads the answer to a call, of which err is the error.

@@ -1,27 +1,32 @@
 -- canonical.lua for many keys: each is changed, or not, as if it were alone, and
 -- an error of one is none of the others'.
 --
--- KEYS the keys, no two the same  ARGV three for each of them: the token, the new
--- TTL or nothing to delete the key, and the time after which nothing is to be
--- done, or nothing if that is the one before
+-- KEYS the keys, no two the same  ARGV their tokens, and then three for each run of
+-- keys that are treated alike: how many they are, the time after which nothing is
+-- to be done, and the new TTL, or nothing to delete them
 --
 -- Answers for each what canonical.lua would.
-local time = redis.call('TIME')
-local now, limit, out = time[1] * 1000 + time[2] / 1000, 0, {}
-for i, key in ipairs(KEYS) do
-  local token, px, new = ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
-  if new ~= '' then limit = tonumber(new) end
-  if now > limit then
-    out[i] = -9
-  else
-    local held = redis.pcall('GET', key)
-    if held ~= token then
-      out[i] = held or -2
+local call, pcall, keys, argv, out = redis.call, redis.pcall, KEYS, ARGV, {}
+local time, first = call('TIME'), 1
+local now = time[1] * 1000 + time[2] / 1000
+for run = #keys + 1, #argv, 3 do
+  local last, px = first + argv[run] - 1, argv[run + 2]
+  local late = now > tonumber(argv[run + 1])
+  for i = first, last do
+    local key = keys[i]
+    if late then
+      out[i] = -9
     else
-      local ttl, done = redis.call('PTTL', key), nil
-      if px == '' then done = redis.pcall('DEL', key) else done = redis.pcall('PEXPIRE', key, px) end
-      out[i] = type(done) == 'table' and done or ttl
+      local held = pcall('GET', key)
+      if held ~= argv[i] then
+        out[i] = held or -2
+      else
+        local ttl, done = call('PTTL', key), nil
+        if px == '' then done = pcall('DEL', key) else done = pcall('PEXPIRE', key, px) end
+        out[i] = done == 1 and ttl or done
+      end
     end
   end
+  first = last + 1
 end
 return out

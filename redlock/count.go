@@ -218,7 +218,7 @@ func (r *round) stateOf(i, k, need int) State {
 	if r.saw(i, k).Kind == Absent {
 		return State{}
 	}
-	var room [2 * inlineMasters]int64
+	var room [spareMasters]int64
 	ttls := room[:0]
 	for j := range r.votes {
 		if !r.counts(j) || !r.sameAt(i, j, k) {

@@ -42,10 +42,12 @@ type encoder struct {
 	ppm     int64
 	ttl     spelled
 	limit   spelled
+	count   spelled
 	shape   string
 	digits  []byte   // of the numbers of the batch
 	keys    []string // of one command
 	args    []string
+	runs    []string // see canonicalMany
 }
 
 // spelled is a number and its digits, which belong to the batch.
@@ -56,7 +58,8 @@ type spelled struct {
 
 // begin forgets the batch before.
 func (e *encoder) begin() {
-	e.digits, e.ttl.text, e.limit.text = e.digits[:0], "", ""
+	e.digits = e.digits[:0]
+	e.ttl.text, e.limit.text, e.count.text = "", "", ""
 }
 
 // digitsOf spells n out, unless that was the last number of its kind.

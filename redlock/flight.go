@@ -26,17 +26,19 @@ type flight struct {
 	op         *Op    // nil once settled or abandoned
 	cur        *round // the round that decides
 	confirming bool   // the outcome is an error that waits for its undos
-	outcome    Outcome
-	look       look
+	failure    error  // that outcome
+	look       *look  // nil if it needs none
 
 	first round
+	spare *spare // of the first round, nil if it has none
 }
 
 // flightBlock is memory for some flights: to allocate one at a time is a good
 // part of what starting an operation costs. None is used twice. A block lives as
 // long as any of them, so there are few in one.
 type flightBlock struct {
-	flights [4]flight
+	flights [5]flight
+	spares  *[5]spare // nil if the quorum was small when the block was made
 	used    int
 }
 
@@ -45,8 +47,14 @@ func (q *Quorum) newFlight() *flight {
 	b := q.block.Swap(nil)
 	if b == nil {
 		b = &flightBlock{}
+		if len(q.seats.Load().masters) > inlineMasters {
+			b.spares = new([len(b.flights)]spare)
+		}
 	}
 	f := &b.flights[b.used]
+	if b.spares != nil {
+		f.spare = &b.spares[b.used]
+	}
 	if b.used++; b.used < len(b.flights) {
 		q.block.Store(b) // whoever came in between has a new one
 	}
@@ -74,10 +82,10 @@ func (f *flight) finish(out Outcome, do *actions) {
 // fail ends the flight with an error, once what r created is known and its
 // undo confirmed, or the deadline is there.
 func (f *flight) fail(r *round, err error, do *actions) {
-	f.outcome = Outcome{Err: err}
+	f.failure = err
 	f.confirming = true
 	if r.phase != failed || f.q.clock.Now() >= f.deadline {
-		f.finish(f.outcome, do)
+		f.finish(Outcome{Err: f.failure}, do)
 		return
 	}
 	do.unlist, do.relist = r, true
@@ -88,7 +96,7 @@ func (f *flight) fail(r *round, err error, do *actions) {
 func (f *flight) confirm(r *round, do *actions) {
 	if f.confirming && f.cur == r && r.pending == 0 && r.undos == 0 {
 		do.relist = false
-		f.finish(f.outcome, do)
+		f.finish(Outcome{Err: f.failure}, do)
 	}
 }
 

@@ -16,42 +16,40 @@ func (s *Swap) NeedsLook() bool {
 
 // look is the state of a flight that looks before it removes.
 type look struct {
-	looking bool
-	aimed   bool
+	looking bool    // it looks, or else removes what it saw
 	seen    Outcome // of the look, with what is to be removed
-	aim     Swap
+	aim     Swap    // of the present round
 }
 
 // table is the swap of the flight's next round.
 func (f *flight) table() *Swap {
 	s := &f.op.Swap
-	switch {
-	case f.look.looking:
-		f.look.aim = Swap{Key: s.Key, Token: s.Token, HasToken: s.HasToken}
-		return &f.look.aim
-	case f.look.aimed:
-		return &f.look.aim
+	if f.look == nil {
+		return s
 	}
-	return s
+	if f.look.looking {
+		f.look.aim = Swap{Key: s.Key, Token: s.Token, HasToken: s.HasToken}
+	}
+	return &f.look.aim
 }
 
 // conclude ends the flight with an outcome, or goes on with its second round.
 func (f *flight) conclude(r *round, out Outcome, do *actions) {
 	switch {
-	case f.op == nil:
+	case f.op == nil || f.look == nil:
 	case f.look.looking && f.op.Swap.Leaf(out.Case).Effect == Delete:
-		f.look.looking, f.look.aimed = false, true
+		f.look.looking = false
 		f.look.seen = out
 		f.look.aim = aimAt(f.op.Swap.Key, &out)
 		f.class = classDelete
 		do.retry(r, 0)
 		return
-	case f.look.aimed && !out.Applied: // it has changed hands meanwhile
-		f.look.looking, f.look.aimed = true, false
+	case !f.look.looking && !out.Applied: // it has changed hands meanwhile
+		f.look.looking = true
 		f.class = classRead
 		do.retry(r, 0)
 		return
-	case f.look.aimed:
+	case !f.look.looking:
 		out = f.look.seen
 		out.Applied = true
 	}

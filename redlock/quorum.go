@@ -40,23 +40,31 @@ type rules struct {
 type Quorum struct {
 	Stats Stats
 
-	masters    []Master // all that this proxy knows
-	seats      atomic.Pointer[seats]
-	opTimeout  time.Duration
-	clock      Clock
-	rand       func(n int64) int64
-	pad        padding
-	off        rules
-	unanswered unanswered
-	deadlines  deadlines
-	voids      *voids
-	block      atomic.Pointer[flightBlock]
+	_ apart
 
+	masters   []Master // all that this proxy knows
+	seats     atomic.Pointer[seats]
+	opTimeout time.Duration
+	clock     Clock
+	rand      func(n int64) int64
+	pad       padding
+	off       rules
+	voids     *voids
+
+	_ apart
+
+	unanswered  unanswered
+	deadlines   deadlines
+	block       atomic.Pointer[flightBlock]
 	outstanding atomic.Int64 // rounds and side calls that are not answered everywhere
 
 	owedLock sync.Mutex
 	owed     [][]stray // by master
 }
+
+// apart keeps what every operation writes off the cache lines of what every
+// operation reads.
+type apart [64]byte
 
 // New returns a quorum over cfg.Masters; an operation needs len(Masters)/2+1
 // of them.
@@ -120,7 +128,7 @@ func (q *Quorum) begin(op *Op, deadline time.Duration) *flight {
 	f.herds = f.class == classAcquire && op.Swap.isPlain()
 	f.validity = f.validityOf(&op.Swap)
 	if op.Swap.NeedsLook() && !q.off.look {
-		f.class, f.look.looking = classRead, true
+		f.class, f.look = classRead, &look{looking: true}
 	}
 	f.first.init(f, f.table(), now)
 	f.cur = &f.first

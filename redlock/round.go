@@ -5,9 +5,20 @@ import (
 	"time"
 )
 
-// inlineMasters is how many masters a round serves without a second
-// allocation.
-const inlineMasters = 5
+// inlineMasters is how many masters a round has room for itself: what most
+// quorums have, because this memory is touched by every operation. For up to
+// spareMasters there is room in the block that the first round is part of.
+const (
+	inlineMasters = 3
+	spareMasters  = 5
+)
+
+// spare is room for the votes of more masters than a round has room for.
+type spare struct {
+	calls [spareMasters]Call
+	votes [spareMasters]Answer
+	voted [spareMasters]bool
+}
 
 // phase is where a round stands.
 type phase uint8
@@ -67,9 +78,12 @@ func (r *round) init(f *flight, swap *Swap, now time.Duration) {
 		r.voteBy = max(f.deadline-f.q.opTimeout/10, min(now+time.Millisecond, f.deadline))
 	}
 	f.q.padTable(&r.table)
-	if n <= inlineMasters {
+	switch {
+	case n <= inlineMasters:
 		r.calls, r.votes, r.voted = r.store.calls[:n], r.store.votes[:n], r.store.voted[:n]
-	} else {
+	case n <= spareMasters && r == &f.first && f.spare != nil:
+		r.calls, r.votes, r.voted = f.spare.calls[:n], f.spare.votes[:n], f.spare.voted[:n]
+	default:
 		r.calls, r.votes, r.voted = make([]Call, n), make([]Answer, n), make([]bool, n)
 	}
 	for i := range r.calls {
@@ -187,7 +201,7 @@ func (r *round) expire() {
 		r.dropVoid()
 		r.decided(r.count(true), true, &do)
 	case f.confirming && f.cur == r:
-		f.finish(f.outcome, &do) // undo not confirmed in time
+		f.finish(Outcome{Err: f.failure}, &do) // undo not confirmed in time
 	}
 	r.forget(&do)
 	f.mu.Unlock()

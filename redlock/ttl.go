@@ -45,6 +45,10 @@ func (p padding) unpad(remaining int64) int64 {
 	if p.off {
 		return max(remaining, 1)
 	}
+	// What pad adds hardly depends on the TTL where the slack is at its most.
+	if t := remaining - (p.pad(remaining) - remaining); t >= 1 && p.pad(t) <= remaining && p.pad(t+1) > remaining {
+		return t
+	}
 	// pad(t) - t is below 1/10 + 1/1000000·ppm of t plus constants, so the
 	// answer lies between remaining/2 and remaining; search there.
 	low := remaining/2 - p.maxSlack - 3

@@ -329,7 +329,9 @@ func (h *handDriven) removedAtThird() *Call {
 func TestAnExtendThatAMasterMissedIsMadeUpForOnceItsLockIsReleased(t *testing.T) {
 	for _, released := range []bool{true, false} {
 		h := newHandDriven(t, 3)
-		h.extendedAtTwo(released).Deliver(Answer{Status: Unsent, Reason: "too late"})
+		h.extendedAtTwo(released).Deliver(Answer{Status: Unsent, Reason: "no answer in time"})
+		h.wantNoCalls() // a master that hangs can not be sent anything
+		h.q.Returned(h.q.masters[2])
 		if released {
 			if c := h.removedAtThird(); c.About != [2]time.Duration{9990 * time.Millisecond, 10_062 * time.Millisecond} {
 				t.Errorf("removal about %v", c.About)

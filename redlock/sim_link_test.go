@@ -445,10 +445,13 @@ func (l *simLink) look(w *wire) {
 		l.fail()
 		return
 	}
+	if waits > watchPeriod {
+		return
+	}
 	if votes, _ := l.u.link.votes(); votes || l.proxy.quorum.Ready() {
 		l.proxy.quorum.Returned(l)
 	}
-	if waits < watchPeriod && s.now-l.horizonAt > horizonPeriod {
+	if s.now-l.horizonAt > horizonPeriod {
 		l.horizonAt = s.now
 		ttl, end, sent := int64(0), suffix{}, s.now
 		l.ask(func() { ttl, end = l.master.horizonTTL(), l.master.suffix() }, func() { l.u.heard(w, ttl, sent, end) }, func() {})

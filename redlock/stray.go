@@ -21,7 +21,7 @@ type stray struct {
 	key, token []byte
 	window     Window           // of its expiry on the master's clock, or
 	about      [2]time.Duration // in Clock time
-	lost       bool             // wait until the master is back, or has caught up
+	lost       bool             // wait until the master is back, or has caught up, see Returned
 	// lostAt is when the connection was lost that the answer was to come over;
 	// 0 if it was not. A master that hangs still executes what it was sent when
 	// it goes on, so until it is back its copy becomes younger.
@@ -91,8 +91,9 @@ func (q *Quorum) owe(s stray) {
 	}
 }
 
-// Returned tells the quorum that a master has a connection, and that nothing can
-// be executed any more that was sent over an earlier one. It need not vote: a
+// Returned tells the quorum that a master has a connection and answers, and that
+// nothing can be executed any more that was sent over an earlier one. It is called
+// again and again while that is so. The master need not vote: a
 // read counts it as unknown then, so what it may be needed for is not removed.
 // What the master is owed is seen to, one after the other.
 func (q *Quorum) Returned(m Master) {
@@ -330,11 +331,12 @@ func (a *Answer) expiry(k int) Window {
 }
 
 // oweOld sees to the copy of key k on master i that is as the others' were before
-// this round.
+// this round. A master that could not be sent the call in time, perhaps because it
+// hangs, could not be sent a removal either: that is for when it has caught up.
 func (r *round) oweOld(i, k int, do *actions) {
 	p := r.table.part(k)
 	if about, ok := r.aboutBefore(k); ok && p.HasToken {
-		do.owe(stray{master: r.seats.masters[i], key: p.Key, token: p.Token, about: about, lost: r.votes[i].Status == Lost})
+		do.owe(stray{master: r.seats.masters[i], key: p.Key, token: p.Token, about: about, lost: r.votes[i].Status == Lost || r.votes[i].Status == Unsent})
 	}
 }
 

@@ -304,11 +304,14 @@ func (u *upstream) look(conn *wire) {
 		conn.lose(reasonTaken)
 		return
 	}
+	if waits > watchPeriod {
+		return
+	}
 	// A master that is being resynchronised waits for its leftovers to go away.
 	if q := u.quorum.Load(); q != nil && (votes || q.Ready()) {
 		q.Returned(u)
 	}
-	if waits < watchPeriod && now-u.horizonAt > horizonPeriod {
+	if now-u.horizonAt > horizonPeriod {
 		u.horizonAt = now
 		go u.inspect(conn)
 	}

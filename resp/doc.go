@@ -26,6 +26,8 @@
 //     for a second swap when it has seen the state.
 //   - Scripts are known by what they do, not by their text: [Scripts] runs them
 //     on a model of their key, within fixed bounds of steps, memory and reply.
+//     One that does the same whatever its arguments are is understood once, when
+//     it is loaded (script_template.go); every other is run for each call.
 //     A list that a script only writes, to wake up waiters, is not kept; there
 //     is no way to read one, so waiters poll (script_list.go has the rules).
 //   - The arguments of a command are slices of what was read, and belong to the

@@ -34,6 +34,7 @@ type Scripts struct {
 type Script struct {
 	sha      string
 	main     luaFunc
+	template *template    // its table for any arguments; nil if there is none
 	refused  string       // why it cannot be run; empty if it can
 	readOnly bool         // it declares that it writes nothing
 	tx       *transaction // it is one, and no text

@@ -37,6 +37,8 @@ func parseScript(text []byte) (*Script, error) {
 		return nil, compileError(bad)
 	case err != nil:
 		s.main.proto, s.refused = nil, err.Error()
+	default:
+		s.template = templateOf(s.main.proto)
 	}
 	return s, nil
 }

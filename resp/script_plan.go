@@ -16,6 +16,9 @@ import (
 // run again on what a quorum holds, and if it writes then, a second swap does
 // it that expects exactly that.
 //
+// Most scripts do the same whatever their arguments are. Then the table is filled
+// in from a template, without a run.
+//
 // A Plan may be used again, and is not safe for concurrent use.
 type Plan struct {
 	// DB is the database of the key: the script may select one.
@@ -78,6 +81,9 @@ func (s *Script) Plan(p *Plan, keys, args [][]byte, db int, readOnly bool, env *
 	}
 	if len(keys)+len(args) > maxInputs {
 		return refusedText(tooManyInputs())
+	}
+	if s.template != nil && s.template.fill(p) {
+		return ""
 	}
 	m := p.machine()
 	defer p.done(m)

@@ -73,7 +73,11 @@ func luaPcall(m *luaMachine, args []luaValue) error {
 	case errLua:
 		v := m.thrown
 		if v.kind == luaTableKind {
-			if text := v.tab.getName("err"); text.kind == luaString {
+			text := v.tab.getName("err")
+			switch {
+			case text.unknown():
+				return m.needs(&text)
+			case text.kind == luaString:
 				v = text
 			}
 		}

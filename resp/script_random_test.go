@@ -183,6 +183,24 @@ func checkTable(t *testing.T, e *Env, s *Script, keys, args []string) {
 	}
 }
 
+// Builtins that look at an argument which is not known, each in a script that does
+// something else where it is.
+func TestABuiltinThatNeedsTheKeysContentWaitsForIt(t *testing.T) {
+	e := testEnv()
+	for _, text := range []string{
+		`redis.set_repl(redis.call('get', KEYS[1]) or 2) return redis.call('del', KEYS[1])`,
+		`redis.log(redis.call('get', KEYS[1]) or 1, 'x') return redis.call('del', KEYS[1])`,
+		`redis.setresp(redis.call('get', KEYS[1]) or 2) return redis.call('del', KEYS[1])`,
+		`local _, text = pcall(error, {err = redis.call('get', KEYS[1])}) if type(text) == 'string' then return redis.call('del', KEYS[1]) end return 5`,
+	} {
+		s, err := e.Scripts.Compile([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkTable(t, e, s, []string{"k"}, nil)
+	}
+}
+
 // sameLeaf says that two leaves do the same to a state.
 func sameLeaf(st *redlock.State, a, b redlock.Leaf) bool {
 	return resulting(st, a) == resulting(st, b)

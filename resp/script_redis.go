@@ -187,6 +187,9 @@ func redisLog(m *luaMachine, args []luaValue) error {
 		return m.failing("ERR redis.log() requires two arguments or more.")
 	}
 	level, ok := args[0].number()
+	if args[0].unknown() {
+		return m.needs(&args[0])
+	}
 	if !ok {
 		return m.failing("ERR First argument must be a number (log level).")
 	}
@@ -201,6 +204,9 @@ func redisSetResp(m *luaMachine, args []luaValue) error {
 	if len(args) != 1 {
 		return m.failing("ERR redis.setresp() requires one argument.")
 	}
+	if args[0].unknown() {
+		return m.needs(&args[0])
+	}
 	version, _ := args[0].number()
 	if version != 2 && version != 3 {
 		return m.failing("ERR RESP version must be 2 or 3.")
@@ -213,6 +219,9 @@ func redisSetRepl(m *luaMachine, args []luaValue) error {
 	m.ret = m.ret[:0]
 	if len(args) != 1 {
 		return m.failing("ERR redis.set_repl() requires two arguments.")
+	}
+	if args[0].unknown() {
+		return m.needs(&args[0])
 	}
 	if flags, _ := args[0].number(); flags < 0 || flags > 3 {
 		return m.failing("ERR Invalid replication flags. Please use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")

@@ -86,7 +86,7 @@ func (l *line) kill() bool {
 func (l *line) die() {
 	l.dead = true
 	l.pushes, l.pushed = nil, 0
-	l.hasRoom.Broadcast()
+	l.wakeReader()
 }
 
 // clear empties a dead line of its published slots and returns those whose

@@ -49,7 +49,7 @@ func (s *session) awaitTurn(sl *slot) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.head != seq && !l.dead {
-		l.hasRoom.Wait()
+		l.awaitRoom()
 	}
 	l.look()
 	return !l.dead

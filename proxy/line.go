@@ -29,15 +29,15 @@ type line struct {
 	outgoing  int   // bytes of replies that are copied for a client that does not take them
 	weighed   int64 // what of all that counts, see weigh
 
-	turn    bool      // somebody has the turn to write; for good once dead
-	dead    bool      // nothing more can be written
-	ended   bool      // the reader will append nothing more
-	left    bool      // the session has been taken leave of
-	hasRoom sync.Cond // slots were taken off, or the line is dead
+	turn    bool       // somebody has the turn to write; for good once dead
+	dead    bool       // nothing more can be written
+	ended   bool       // the reader will append nothing more
+	left    bool       // the session has been taken leave of
+	hasRoom *sync.Cond // slots were taken off, or the line is dead; made when it is waited for
 }
 
 const (
-	firstRing = 8
+	firstRing = 4
 	// firstReply is how large a reply is taken to be before there was one: a
 	// client may ask for many large values before the first one arrives.
 	firstReply = 4 << 10
@@ -46,7 +46,6 @@ const (
 func (l *line) init() {
 	l.expected, l.largest = firstReply, firstReply
 	l.tail, l.seenHead, l.head, l.published = 1, 1, 1, 1
-	l.hasRoom.L = &l.mu
 }
 
 func (l *line) place(seq uint64) **slot { return &l.ring[seq&uint64(len(l.ring)-1)] }
@@ -144,7 +143,23 @@ func (l *line) drop(n int) {
 		*p = nil
 		l.head++
 	}
-	l.hasRoom.Signal()
+	l.wakeReader()
+}
+
+// awaitRoom waits until slots were taken off, or the line is dead. The lock is
+// held. Only the reader may call it.
+func (l *line) awaitRoom() {
+	if l.hasRoom == nil {
+		l.hasRoom = sync.NewCond(&l.mu)
+	}
+	l.hasRoom.Wait()
+}
+
+// wakeReader ends awaitRoom. The lock is held.
+func (l *line) wakeReader() {
+	if l.hasRoom != nil {
+		l.hasRoom.Signal()
+	}
 }
 
 // takeTurn takes the turn to write if a reply or a message can go out and nobody

@@ -51,7 +51,7 @@ func hashKey(seed maphash.Seed, db int, key []byte) uint64 {
 // acquire is started here, if it can be, as one that waits for or with that one:
 // clients that have one connection for all their threads poll like that.
 //
-// A client that reads each reply before it goes on pays nothing for this.
+// A client that reads each reply before it goes on pays a look for this.
 func (s *session) follow(sl *slot) (waits bool) {
 	l, o := &s.line, &s.order
 	if sl.seq == l.seenHead {
@@ -59,6 +59,9 @@ func (s *session) follow(sl *slot) (waits bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.look(); sl.seq == l.seenHead {
+		return false
+	}
 	o.catchUp(l, sl.seq)
 	joined := false
 	for _, key := range sl.keys {

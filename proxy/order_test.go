@@ -27,6 +27,22 @@ func committed(op *redlock.Op) {
 	op.Done(op)
 }
 
+// TestWhoReadsEachReplyNeedsNoOrder: most connections never have two commands
+// unanswered, and hold no memory for that.
+func TestWhoReadsEachReplyNeedsNoOrder(t *testing.T) {
+	q := newFakeQuorum()
+	s, addr := serve(t, Config{}, q)
+	c := dial(t, addr)
+	for range 10 {
+		c.send("SET k x NX PX 100")
+		done(q.take(1)[0])
+		c.want("+OK")
+	}
+	if n := len(s.list()[0].order.last); n > 0 {
+		t.Errorf("the order knows %d keys", n)
+	}
+}
+
 func TestWhatFollowsASecondRoundWaitsForIt(t *testing.T) {
 	q := newFakeQuorum()
 	_, addr := serve(t, Config{}, q)

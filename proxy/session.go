@@ -32,9 +32,9 @@ type session struct {
 	tx       transaction
 	now      time.Time // when the present batch was read
 	worked   bool      // the last command was one that a client connects for
+	engaged  bool      // see engage
 	quorum   quorum    // of the database of quorumDB
 	quorumDB int
-	engaged  bool    // see engage
 	acting   *rights // those that the present command was compared with
 
 	listening map[redlock.Topic]*listener

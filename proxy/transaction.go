@@ -283,7 +283,7 @@ func (s *session) awaitWatched(name []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.head <= s.tx.watches[n-1].seq && !l.dead {
-		l.hasRoom.Wait()
+		l.awaitRoom()
 	}
 	l.look()
 	return !l.dead

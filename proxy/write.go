@@ -82,7 +82,7 @@ func (s *session) awaitRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.look(); l.full(cfg.MaxInFlight, cfg.MaxInFlightSize) && !l.dead; l.look() {
-		l.hasRoom.Wait()
+		l.awaitRoom()
 	}
 	return !l.dead
 }

@@ -18,7 +18,7 @@ import (
 // that it is going away. Then no new clients are taken, what is in flight may
 // finish for c.ShutdownTimeout, and nil is returned if everything did.
 func Run(ctx context.Context, c Config, statusAddr string, ready func(plain, secure string)) error {
-	relaxGC(c.MaxMemory)
+	relaxed := relaxGC(c.MaxMemory)
 	fitClients(&c)
 	plain, secure, err := c.listen(ctx)
 	if err != nil {
@@ -59,6 +59,9 @@ func Run(ctx context.Context, c Config, statusAddr string, ready func(plain, sec
 	defer signal.Stop(hangup)
 	go keepFresh(ctx, c.Reload, hangup, c.Logger)
 	go (&waiting{locks: c.Locks, logger: c.Logger}).follow(ctx)
+	if relaxed {
+		go newThrift().follow(ctx)
+	}
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
@@ -110,12 +113,15 @@ const ownMemory = 256 << 20
 
 // relaxGC sets gcPercent, unless the operator has set GOGC, for as long as there
 // is not much garbage: with buffers full to their limit, four times as much
-// again would be too much.
-func relaxGC(maxMemory int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+// again would be too much. It reports whether it has: how much garbage there may
+// be is ours to say then, also without load, see [thrift].
+func relaxGC(maxMemory int) (relaxed bool) {
 	if os.Getenv("GOMEMLIMIT") == "" && maxMemory > 0 {
 		debug.SetMemoryLimit(ownMemory + 2*int64(maxMemory))
 	}
+	if os.Getenv("GOGC") != "" {
+		return false
+	}
+	debug.SetGCPercent(gcPercent)
+	return true
 }

@@ -77,8 +77,14 @@ func TestAWrongPasswordKeepsOnlyItsOwnConnectionWaiting(t *testing.T) {
 // openSession is the client's end of a connection that s serves.
 func openSession(s *Server) net.Conn {
 	client, server := net.Pipe()
-	sess := newSession(s, resp.NewGuard(server, resp.Limits{}))
+	serveSession(s, server)
+	return client
+}
+
+// serveSession lets s serve a connection.
+func serveSession(s *Server, conn net.Conn) *session {
+	sess := newSession(s, resp.NewGuard(conn, resp.Limits{}))
 	s.enter(sess)
 	go sess.run(nil)
-	return client
+	return sess
 }

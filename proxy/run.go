@@ -60,7 +60,7 @@ func Run(ctx context.Context, c Config, statusAddr string, ready func(plain, sec
 	go keepFresh(ctx, c.Reload, hangup, c.Logger)
 	go (&waiting{locks: c.Locks, logger: c.Logger}).follow(ctx)
 	if relaxed {
-		go newThrift().follow(ctx)
+		go newThrift(server).follow(ctx)
 	}
 	select {
 	case err = <-failed:

@@ -24,6 +24,7 @@ type session struct {
 	out  writer
 
 	detached bool        // redcon has let go of the connection
+	grown    atomic.Bool // the reader has served commands on its present stack
 	parting  atomic.Bool // the reader has to end when its client waits for nothing
 	draining atomic.Bool // the reader has to end
 
@@ -32,6 +33,7 @@ type session struct {
 	tx       transaction
 	now      time.Time // when the present batch was read
 	worked   bool      // the last command was one that a client connects for
+	rested   bool      // it only goes on waiting, see [Server.rest]
 	engaged  bool      // see engage
 	quorum   quorum    // of the database of quorumDB
 	quorumDB int
@@ -54,6 +56,7 @@ type guarded interface {
 	Authenticated()
 	Unauthenticated()
 	Held() int // bytes that are read and not returned
+	Wake()     // makes ReadCommands return resp.ErrWoken
 }
 
 // publishEvery is how many commands may be started before finished replies go
@@ -78,28 +81,39 @@ func (s *session) tellGuard() {
 	}
 }
 
-// run serves the first commands and then what comes in, until that fails or the
-// client quits.
+// run serves the first commands, if there are any, and then what comes in, until
+// that fails or the client quits.
 func (s *session) run(cmds []redcon.Command) {
-	s.readAll(cmds)
+	if s.readAll(cmds) {
+		go s.run(nil)
+		return
+	}
 	s.end()
 }
 
-func (s *session) readAll(cmds []redcon.Command) {
+// readAll reports whether another goroutine has to go on, see [Server.rest].
+func (s *session) readAll(cmds []redcon.Command) (rests bool) {
 	defer s.readerPanicked()
-	for s.serveAll(cmds) {
+	for len(cmds) == 0 || s.serveAll(cmds) {
 		var err error
-		if cmds, err = s.read(); err != nil {
+		if cmds, err = s.read(); err == resp.ErrWoken {
+			return true
+		}
+		if err != nil {
 			s.readFailed(err)
-			return
+			return false
 		}
 	}
+	return false
 }
 
 // serveAll starts a batch of commands. It reports whether to read on.
 func (s *session) serveAll(cmds []redcon.Command) bool {
 	s.now = time.Now()
 	s.touch(s.now)
+	if !s.grown.Load() {
+		s.grown.Store(true)
+	}
 	more := true
 	for i, cmd := range cmds {
 		if s.line.full(s.srv.cfg.MaxInFlight, s.srv.cfg.MaxInFlightSize) && !s.awaitRoom() {
@@ -246,13 +260,14 @@ func (s *session) quorumOf(db int) (quorum, error) {
 // read waits for the next batch.
 func (s *session) read() ([]redcon.Command, error) {
 	for {
-		if idle := s.srv.cfg.IdleTimeout; idle > 0 {
+		if idle := s.srv.cfg.IdleTimeout; idle > 0 && !s.rested { // or to rest would be a sign of life
 			s.conn.SetReadDeadline(time.Now().Add(idle))
 		}
 		if s.isOver() {
 			return nil, errDraining
 		}
 		cmds, err := s.conn.ReadCommands()
+		s.rested = err == resp.ErrWoken
 		if errors.Is(err, os.ErrDeadlineExceeded) && !s.draining.Load() && (s.hasWork() || len(s.listening) > 0) {
 			continue // it is the client that waits, for a reply or a message
 		}

@@ -44,8 +44,11 @@ const (
 	spareShare = 8
 )
 
-func newThrift() *thrift {
-	return &thrift{measure: measureUsage, release: debug.FreeOSMemory}
+func newThrift(s *Server) *thrift {
+	return &thrift{measure: measureUsage, release: func() {
+		s.rest()
+		debug.FreeOSMemory()
+	}}
 }
 
 // follow looks now and then, until ctx ends.

@@ -95,6 +95,20 @@ func TestThriftEndsWithTheServer(t *testing.T) {
 	})
 }
 
+// TestWhoSetsGOGCHasTheSay about garbage, without load as well.
+func TestWhoSetsGOGCHasTheSay(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(123))
+	for _, gogc := range []string{"", "100", "off"} {
+		t.Setenv("GOGC", gogc)
+		if relaxed := relaxGC(0); relaxed != (gogc == "") {
+			t.Errorf("GOGC=%s: relaxed is %v", gogc, relaxed)
+		}
+	}
+	if got := debug.SetGCPercent(123); got != gcPercent {
+		t.Errorf("got %d%%, want %d%%", got, gcPercent)
+	}
+}
+
 // TestGarbageIsSpareUntilItIsReleased: what the runtime says is understood.
 func TestGarbageIsSpareUntilItIsReleased(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

@@ -13,6 +13,12 @@ import (
 // can be read afterwards; the client is told nothing, as with Redis's timeout.
 var ErrSlow = errors.New("the client is too slow")
 
+// ErrWoken says that [Guard.Wake] was called. Reading may go on.
+var ErrWoken = errors.New("the reader was woken")
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
 var (
 	errHalfCommand = fmt.Errorf("%w: it did not finish a command", ErrSlow)
 	errNoLogin     = fmt.Errorf("%w: it did not log in", ErrSlow)
@@ -29,6 +35,7 @@ type clock struct {
 	mu      sync.Mutex
 	own     time.Time // the earlier of the two above
 	callers time.Time // what the caller wants
+	woken   bool      // the reader has to return, whatever the deadlines are
 }
 
 // waits is called when there is nothing to read.
@@ -67,15 +74,46 @@ func (g *Guard) SetDeadline(t time.Time) error {
 	return errors.Join(g.SetReadDeadline(t), g.SetWriteDeadline(t))
 }
 
+// Wake makes who waits for commands, or will be the next to wait, return
+// [ErrWoken]. No byte and no deadline is lost by that. It may be called at any
+// time.
+func (g *Guard) Wake() {
+	g.clock.mu.Lock()
+	defer g.clock.mu.Unlock()
+	g.clock.woken = true
+	g.setDeadline()
+}
+
+// wasWoken reports whether a timeout is due to Wake, once.
+func (g *Guard) wasWoken() bool {
+	g.clock.mu.Lock()
+	defer g.clock.mu.Unlock()
+	if !g.clock.woken {
+		return false
+	}
+	g.clock.woken = false
+	g.setDeadline()
+	return true
+}
+
 // setDeadline hands on whichever deadline comes first. The clock is locked.
 func (g *Guard) setDeadline() error {
+	if g.clock.woken {
+		return g.Conn.SetReadDeadline(longAgo)
+	}
 	return g.Conn.SetReadDeadline(earlier(g.clock.own, g.clock.callers))
 }
 
-// lateness makes a fault of a timeout that is not the caller's.
+// lateness makes a fault of a timeout that is not the caller's, and ErrWoken of
+// one that is none.
 func (g *Guard) lateness(err error) error {
 	c, now := &g.clock, time.Now()
-	if !errors.Is(err, os.ErrDeadlineExceeded) || c.own.IsZero() || now.Before(c.own) {
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	case g.wasWoken():
+		return ErrWoken
+	case c.own.IsZero() || now.Before(c.own):
 		return err
 	}
 	g.fail(errNoLogin)

@@ -43,6 +43,12 @@ func (g *Guard) ReadCommands() ([]redcon.Command, error) {
 	if err := g.await(); err != nil {
 		return nil, err
 	}
+	return g.parse()
+}
+
+// parse returns the commands of the batch. It is a function of its own so that
+// who waits has no more on its stack than it needs.
+func (g *Guard) parse() ([]redcon.Command, error) {
 	p := batchParsers.Get().(*batchParser)
 	p.guard = g
 	size, count := len(g.batch), g.count

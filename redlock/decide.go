@@ -78,6 +78,11 @@ func decide(c class, t *tally) ruling {
 	return decideRead(t)
 }
 
+// tooFew reports whether the votes of n masters, of which need are a quorum, are not
+// worth counting: fewer than a quorum decide nothing while a quorum may still vote.
+// (Of several keys one may be lost before.)
+func tooFew(n, need, pending int) bool { return n-pending < need && pending >= need }
+
 func decideAcquire(t *tally) ruling {
 	switch {
 	case t.applied >= t.need:

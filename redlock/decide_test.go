@@ -71,6 +71,26 @@ func TestADecisionNeverChangesWithLaterVotes(t *testing.T) {
 	}
 }
 
+func TestTooFewVotesNeverDecide(t *testing.T) {
+	skipped := 0
+	for _, c := range []class{classAcquire, classModify, classDelete, classRead} {
+		for _, n := range []int{1, 2, 3, 4, 5, 7} {
+			eachTally(n, func(tl tally) {
+				if !tooFew(n, tl.need, tl.pending) {
+					return
+				}
+				skipped++
+				if got := decide(c, &tl); got != wait {
+					t.Errorf("class %d: %+v gives %d", c, tl, got)
+				}
+			})
+		}
+	}
+	if skipped == 0 {
+		t.Error("all are counted")
+	}
+}
+
 // eachTally runs f over every tally of masters that hold mine, nothing or one
 // foreign value.
 func eachTally(n int, f func(tally)) {

@@ -209,6 +209,9 @@ func (r *round) expire() {
 }
 
 func (r *round) evaluate(do *actions) {
+	if r == r.f.cur && len(r.table.And) == 0 && tooFew(len(r.votes), r.seats.need, r.pending) {
+		return
+	}
 	t := r.count(false)
 	r.decided(t, false, do)
 }

@@ -128,6 +128,12 @@ step hostile clients, each for a moment
 
 step benchmark, short
 (cd integration && go run ./bench -quick)
+profile=$(mktemp)
+(cd integration && go run ./bench -quick -profile "$profile")
+rm "$profile"
+
+step the stack of a reader that waits, without the race detector
+go test -run '^TestWhoRestsHasASmallStack$' -v ./proxy
 
 if [ -n "$not_run" ]; then
 	step "all passed that was run; NOT RUN: $not_run"

@@ -24,6 +24,7 @@ type bench struct {
 	quick   bool
 	flags   []string // of the proxy
 	json    bool
+	profile string // where to write a profile to, instead of measuring
 
 	binary string
 	other  string
@@ -48,10 +49,13 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if b.binary == "" {
+	if b.binary == "" && b.profile == "" {
 		if b.binary, err = harness.Build("..", b.dir); err != nil {
 			return err
 		}
+	}
+	if b.profile != "" {
+		return b.runProfile()
 	}
 	start := time.Now()
 	report := report{CPUs: runtime.NumCPU(), Go: runtime.Version(), Rounds: b.rounds, Seconds: b.seconds.Seconds()}
@@ -88,6 +92,7 @@ func readFlags() (*bench, error) {
 	flag.StringVar(&b.dir, "dir", "", "directory on a disk for the servers' data; empty: that for temporary files")
 	flags := flag.String("proxy-flags", "", "further flags of the proxy, separated by spaces")
 	flag.BoolVar(&b.json, "json", false, "print every measurement as JSON, not tables")
+	flag.StringVar(&b.profile, "profile", "", "measure nothing, but write a CPU profile of the proxy to this file: the default.pgo that it is built with")
 	flag.Parse()
 	if b.quick {
 		*seconds, b.rounds, *masters, *callers = 0.2, 1, "3", "64"

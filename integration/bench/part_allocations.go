@@ -21,7 +21,7 @@ func (b *bench) runAllocations() (s section, err error) {
 	profiled := *b
 	addrs, err := freeAddrs(1)
 	if err == nil {
-		profiled.binary, err = buildProfiled(b.dir, addrs[0])
+		profiled.binary, err = buildProfiled(b.dir, addrs[0], "runtime.MemProfileRate = 1")
 	}
 	if err != nil {
 		return s, err
@@ -73,13 +73,16 @@ import (
 )
 
 func init() {
-	runtime.MemProfileRate = 1
+	%s
 	go http.ListenAndServe(%q, nil)
 }
+
+var _ = runtime.GC // used
 `
 
-// buildProfiled builds a proxy that serves its profiles at addr.
-func buildProfiled(dir, addr string) (string, error) {
+// buildProfiled builds a proxy that serves its profiles at addr, and begins with
+// a statement.
+func buildProfiled(dir, addr, first string) (string, error) {
 	root, err := filepath.Abs("..")
 	if err != nil {
 		return "", err
@@ -90,7 +93,7 @@ func buildProfiled(dir, addr string) (string, error) {
 		err = os.WriteFile(list, overlay, 0o600)
 	}
 	if err == nil {
-		err = os.WriteFile(source, fmt.Appendf(nil, profiledSource, addr), 0o600)
+		err = os.WriteFile(source, fmt.Appendf(nil, profiledSource, first, addr), 0o600)
 	}
 	if err != nil {
 		return "", err

@@ -92,7 +92,8 @@ func TestACopyIsNotRemovedBesideANewerAcquireOfItsToken(t *testing.T) {
 	h.mine(0, 29_000, true)
 	h.mine(1, 29_000, true)
 	h.wantDone(2)
-	h.take(2).Deliver(Answer{Status: Unsent, Reason: "too late"})
+	h.take(2).Deliver(Answer{Status: Unsent, Reason: "no answer in time"})
+	h.q.Returned(h.q.masters[2])
 	h.start(acquireOf("a")) // behind the look whether a majority has it
 	h.absent(0)
 	h.absent(1)
@@ -103,4 +104,33 @@ func TestACopyIsNotRemovedBesideANewerAcquireOfItsToken(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A slow master creates a copy in time, but after the others; the release is too
+// late there.
+func TestACopyOfASlowMasterIsRemovedThoughItEndsLater(t *testing.T) {
+	h := newHandDriven(t, 3)
+	h.grantedAtTwo()
+	h.start(releaseOf("a"))
+	h.mine(0, 30_068, true)
+	h.mine(1, 30_068, true)
+	h.wantDone(2)
+	h.pass(40 * time.Millisecond)
+	made := h.now // in Clock time
+	h.created(2)
+	for i, want := range []int{0, 0, 1} {
+		if n := len(h.masters[i].calls); n != want {
+			t.Errorf("master %d has %d calls, want %d: the release, which sees to the copy itself", i, n, want)
+		}
+	}
+	h.pass(20 * time.Millisecond)
+	h.take(2).Deliver(Answer{Status: Failed, Reason: ReasonTooLate})
+	h.absent(0)
+	h.absent(1)
+	h.mine(2, 30_068, false)
+	ends := made + 30_068*time.Millisecond
+	if c := h.wantUndo(2); c.About[0] > ends || c.About[1] < ends {
+		t.Errorf("removed if it ends within %v, want %v to be in that", c.About, ends)
+	}
+	h.wantNoCalls()
 }

@@ -250,15 +250,14 @@ func (r *round) lostAnswer(i int, do *actions) {
 	}
 }
 
-// late looks at an answer that came after the grant. The lock may have been
-// released since: by another proxy, or by an operation that waits behind this
-// one for a slow master, and may be too late there itself.
+// late looks at an answer that came after the grant, and after the deadline. The
+// lock may have been released since, through another proxy: this master may have
+// been passed by that. (What waits behind the acquire, and is too late there
+// itself, knows a copy that was made before the deadline: see missed.)
 func (r *round) late(i int, do *actions) {
 	r.lostAnswer(i, do)
 	q := r.f.q
-	now := q.clock.Now()
-	behind := r.overlap.removed.Load() && now > r.started+q.opTimeout/4
-	if now <= r.f.deadline && !behind || q.off.late {
+	if q.clock.Now() <= r.f.deadline || q.off.late {
 		return
 	}
 	for k := range r.table.keys() {

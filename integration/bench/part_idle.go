@@ -12,9 +12,9 @@ import (
 // gives back what it does not need only when it has been quiet for a while, so
 // that is waited for, before there are connections as well as with them.
 func (b *bench) runIdle() (s section, err error) {
-	count := 10000
+	count, settling := 10000, longestSettling
 	if b.quick {
-		count = 500
+		count, settling = 500, time.Second
 	}
 	idle := *b
 	idle.flags = append(idle.flags[:len(idle.flags):len(idle.flags)], "--maxclients", "20000", "--op-timeout", "1s")
@@ -34,7 +34,7 @@ func (b *bench) runIdle() (s section, err error) {
 		return s, err
 	}
 	conns = append(conns, first)
-	before, err := f.settledMemory()
+	before, err := f.settledMemory(settling)
 	for i := 0; i < count && err == nil; i++ {
 		say("opening connection %d of %d", i+1, count)
 		var c *harness.Conn
@@ -45,7 +45,7 @@ func (b *bench) runIdle() (s section, err error) {
 	if say(""); err != nil {
 		return s, err
 	}
-	after, err := f.settledMemory()
+	after, err := f.settledMemory(settling)
 	if err != nil {
 		return s, err
 	}
@@ -84,12 +84,13 @@ func lockOnce(addr, key string) (*harness.Conn, error) {
 	return c, nil
 }
 
-// settling is longer than the proxy has to be quiet before it gives memory back.
-const settling = 10 * time.Second
+// longestSettling is longer than the proxy has to be quiet before it gives memory
+// back.
+const longestSettling = 10 * time.Second
 
 // settledMemory is what the proxy has resident when that has not become less
 // for as long as settling.
-func (f *field) settledMemory() (int64, error) {
+func (f *field) settledMemory(settling time.Duration) (int64, error) {
 	least, _, err := f.proxy.Memory()
 	for since := time.Now(); err == nil && time.Since(since) < settling; {
 		time.Sleep(100 * time.Millisecond)

@@ -86,6 +86,15 @@ func (m *luaMachine) wantedError(args []luaValue, i int, fn, wanted string) erro
 	return m.argError(i+1, fn, "%s expected, got %s", wanted, got)
 }
 
+// numberOf is v as a number, if it is one; it ends the run if that is not known.
+func (m *luaMachine) numberOf(v *luaValue) (n float64, ok bool, err error) {
+	if v.unknown() {
+		return 0, false, m.needs(v)
+	}
+	n, ok = v.number()
+	return n, ok, nil
+}
+
 func (m *luaMachine) numberArg(args []luaValue, i int, fn string) (float64, error) {
 	if i < len(args) {
 		if n, ok := args[i].number(); ok {

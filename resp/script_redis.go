@@ -186,14 +186,13 @@ func redisLog(m *luaMachine, args []luaValue) error {
 	if len(args) < 2 {
 		return m.failing("ERR redis.log() requires two arguments or more.")
 	}
-	level, ok := args[0].number()
-	if args[0].unknown() {
-		return m.needs(&args[0])
-	}
-	if !ok {
+	level, ok, err := m.numberOf(&args[0])
+	switch {
+	case err != nil:
+		return err
+	case !ok:
 		return m.failing("ERR First argument must be a number (log level).")
-	}
-	if level < 0 || level > 3 {
+	case level < 0 || level > 3:
 		return m.failing("ERR Invalid debug level.")
 	}
 	return nil
@@ -204,11 +203,11 @@ func redisSetResp(m *luaMachine, args []luaValue) error {
 	if len(args) != 1 {
 		return m.failing("ERR redis.setresp() requires one argument.")
 	}
-	if args[0].unknown() {
-		return m.needs(&args[0])
-	}
-	version, _ := args[0].number()
-	if version != 2 && version != 3 {
+	version, _, err := m.numberOf(&args[0])
+	switch {
+	case err != nil:
+		return err
+	case version != 2 && version != 3:
 		return m.failing("ERR RESP version must be 2 or 3.")
 	}
 	m.resp3 = version == 3
@@ -220,10 +219,10 @@ func redisSetRepl(m *luaMachine, args []luaValue) error {
 	if len(args) != 1 {
 		return m.failing("ERR redis.set_repl() requires two arguments.")
 	}
-	if args[0].unknown() {
-		return m.needs(&args[0])
-	}
-	if flags, _ := args[0].number(); flags < 0 || flags > 3 {
+	switch flags, _, err := m.numberOf(&args[0]); {
+	case err != nil:
+		return err
+	case flags < 0 || flags > 3:
 		return m.failing("ERR Invalid replication flags. Please use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
 	}
 	return nil

@@ -263,12 +263,9 @@ func (s *countStmt) number(m *luaMachine, e luaExpr, what string) (float64, erro
 	if err != nil {
 		return 0, err
 	}
-	n, ok := v.number()
-	switch {
-	case ok:
-		return n, nil
-	case v.unknown():
-		return 0, m.needs(&v)
+	n, ok, err := m.numberOf(&v)
+	if ok || err != nil {
+		return n, err
 	}
 	return 0, m.throwAt(s.line, "'for' %s must be a number", what)
 }

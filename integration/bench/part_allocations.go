@@ -21,7 +21,7 @@ func (b *bench) runAllocations() (s section, err error) {
 	profiled := *b
 	addrs, err := freeAddrs(1)
 	if err == nil {
-		profiled.binary, err = buildProfiled(b.dir, addrs[0], "runtime.MemProfileRate = 1")
+		profiled.binary, err = buildProfiled(b.dir, addrs[0], 1)
 	}
 	if err != nil {
 		return s, err
@@ -73,16 +73,14 @@ import (
 )
 
 func init() {
-	%s
+	runtime.MemProfileRate = %d
 	go http.ListenAndServe(%q, nil)
 }
-
-var _ = runtime.GC // used
 `
 
-// buildProfiled builds a proxy that serves its profiles at addr, and begins with
-// a statement.
-func buildProfiled(dir, addr, first string) (string, error) {
+// buildProfiled builds a proxy that serves its profiles at addr, and notes one
+// allocation in so many bytes; 0: none.
+func buildProfiled(dir, addr string, memProfileRate int) (string, error) {
 	root, err := filepath.Abs("..")
 	if err != nil {
 		return "", err
@@ -93,7 +91,7 @@ func buildProfiled(dir, addr, first string) (string, error) {
 		err = os.WriteFile(list, overlay, 0o600)
 	}
 	if err == nil {
-		err = os.WriteFile(source, fmt.Appendf(nil, profiledSource, first, addr), 0o600)
+		err = os.WriteFile(source, fmt.Appendf(nil, profiledSource, memProfileRate, addr), 0o600)
 	}
 	if err != nil {
 		return "", err

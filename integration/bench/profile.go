@@ -29,7 +29,7 @@ func (b *bench) runProfile() error {
 		return err
 	}
 	profiled := *b
-	if profiled.binary, err = buildProfiled(b.dir, addrs[0], ""); err != nil {
+	if profiled.binary, err = buildProfiled(b.dir, addrs[0], 0); err != nil {
 		return err
 	}
 	f, err := profiled.startField(b.masters[0])
